@@ -231,12 +231,12 @@ class Environment(PlatformEnvironment):
     def merged(self, other: PlatformEnvironment) -> "Environment":
         return Environment.model_validate({**self.document(), **other.document()})
 
-    def tool_versions(self) -> dict[str, list[str]]:
+    def tool_versions(self) -> dict[str, JsonValue]:
         by_tool: dict[str, set[str]] = {}
         for tools in self.tools if isinstance(self.tools, tuple) else (self.tools or {},):
             for name, version in tools.items():
                 by_tool.setdefault(name, set()).add(version)
-        return {name: sorted(versions) for name, versions in by_tool.items()}
+        return {name: [*sorted(versions)] for name, versions in by_tool.items()}
 
 
 OPTION_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"

@@ -21,9 +21,7 @@ _WRONG_TYPE = re.compile(
     r"(int|float|bool|string|tuple|list|dict|mapping|model)(_attributes)?_(type|parsing|from_float)"
 )
 _TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text"}
-_TYPES |= dict.fromkeys(("tuple", "list"), "a list") | dict.fromkeys(
-    ("dict", "mapping", "model"), "a mapping of fields"
-)
+_TYPES |= {"tuple": "a list", "list": "a list"} | dict.fromkeys(("dict", "mapping", "model"), "a mapping of fields")
 """What an error of the wrong type begins with -> the expected type."""
 
 _BOUNDS = {
@@ -44,6 +42,10 @@ _LENGTHS = {
 """Kind of error -> the bound in words, the key of its limit, and what it counts."""
 
 _UNKNOWN = "is not a known field; remove it or correct its spelling"
+_FIO_OPTIONS = {"bs": "blockSize", "bssplit": "blockSizeMix", "fsync": "fsyncEvery", "rw": "pattern"}
+_FIO_OPTIONS |= {"rwmixread": "readPercent", "runtime": "runtimeSeconds"}
+"""Options of fio with another name here -> that name."""
+
 _TEXTS = {
     "missing": "is required; add it",
     "extra_forbidden": _UNKNOWN,
@@ -164,7 +166,7 @@ def problems_of(
                 separator = "." if path and problem.field and not problem.field.startswith("[") else ""
                 problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
         elif kind == "extra_forbidden" and model is not None:
-            name, known = str(location[-1]), _sibling_fields(model, details)
+            name, known = _FIO_OPTIONS.get(str(location[-1]), str(location[-1])), _sibling_fields(model, details)
             closest, nearest = did_you_mean(name, known, 1), difflib.get_close_matches(name, known, cutoff=0)
             remedy = f"is not a known field; {closest}" if closest else f"{_UNKNOWN} (nearest: {', '.join(nearest)})"
             problems.append(Problem(field=path, remedy=remedy))

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from plimsoll.api.model import Model, Rule
-from plimsoll.api.names import GROUP, OBJECT_NAME_PATTERN, RESULT_KIND, RUN_KIND, SUITE_KIND
+from plimsoll.api.names import FORMS, GROUP, OBJECT_NAME_PATTERN, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import ResultSpec, ResultStatus
 from plimsoll.api.run import RunSpec
 from plimsoll.api.status import BenchmarkRunStatus, ResultDisplay
@@ -55,9 +55,7 @@ class StoredResultStatus(ResultStatus):
 
 _NAME_IS_LABEL = Rule(
     rule=f"self.metadata.name.matches('{OBJECT_NAME_PATTERN}')",
-    message=(
-        "metadata.name must consist of lower-case letters, digits and '-', begin with a letter and not end with '-'"
-    ),
+    message=f"metadata.name {FORMS[OBJECT_NAME_PATTERN]}",
 )
 
 _AGE = PrinterColumn("Age", ".metadata.creationTimestamp", type="date")

@@ -125,9 +125,7 @@ class PodTemplate(Model):
             rule="!has(self.labels) || self.labels.all(name, "
             + " && ".join(f"!name.startsWith('{prefix}')" for prefix in _RESERVED_LABELS)
             + f" && !(name in {list(_JOB_LABELS)}))",
-            holds=lambda template: (
-                not any(name.startswith(_RESERVED_LABELS) or name in _JOB_LABELS for name in template.labels)
-            ),
+            holds=lambda it: not any(name.startswith(_RESERVED_LABELS) or name in _JOB_LABELS for name in it.labels),
             message=f"must set neither {', '.join(_JOB_LABELS)} nor labels below {', '.join(_RESERVED_LABELS)}, by "
             "which Plimsoll and the Job controller find pods; remove them",
             field_path=".labels",

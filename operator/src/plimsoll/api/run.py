@@ -170,10 +170,8 @@ class Workload(Model):
         Rule(
             rule="!has(self.disturb) || self.disturb.osds.action != 'Down' || "
             f"self.runtimeSeconds >= {LEAST_SECONDS_DOWN}",
-            holds=lambda workload: (
-                not workload.disturb
-                or workload.disturb.osds.action != "Down"
-                or workload.runtime_seconds >= LEAST_SECONDS_DOWN
+            holds=lambda it: (
+                not it.disturb or it.disturb.osds.action != "Down" or it.runtime_seconds >= LEAST_SECONDS_DOWN
             ),
             message=f"must be at least {LEAST_SECONDS_DOWN} with disturb and action Down, because an OSD that is "
             "marked down six times in ten minutes ends itself; increase it",
@@ -291,10 +289,8 @@ class RunSpec(Model):
         Rule(
             rule="!has(self.servers) || self.servers.placement != 'StorageNodes' || has(self.storage) && "
             "has(self.storage.rook)",
-            holds=lambda spec: (
-                spec.servers is None
-                or spec.servers.placement != "StorageNodes"
-                or (spec.storage is not None and spec.storage.rook is not None)
+            holds=lambda it: (
+                not it.servers or it.servers.placement != "StorageNodes" or (it.storage and it.storage.rook)
             ),
             message="cannot be StorageNodes without storage.rook, whose cluster's OSDs are looked up; set it, or "
             "choose another placement",
@@ -303,7 +299,7 @@ class RunSpec(Model):
         Rule(
             rule="!self.workloads.exists(w, has(w.disturb)) || has(self.storage) && "
             "(has(self.storage.rook) || has(self.storage.ceph))",
-            holds=lambda spec: not spec.disturbs or bool(spec.storage and (spec.storage.rook or spec.storage.ceph)),
+            holds=lambda it: not it.disturbs or (it.storage and (it.storage.rook or it.storage.ceph)),
             message="must have rook or ceph, because a workload has disturb; name the cluster, or remove disturb",
             field_path=".storage",
         ),

@@ -74,9 +74,9 @@ class Pool(Choice):
             rule="!has(self.replicated) || !has(self.replicated.replicasPerFailureDomain) || "
             "self.failureDomain != self.replicated.?subFailureDomain.orValue('host')",
             holds=lambda pool: (
-                pool.replicated is None
-                or pool.replicated.replicas_per_failure_domain is None
-                or pool.failure_domain != (pool.replicated.sub_failure_domain or "host")
+                not (layout := pool.replicated)
+                or not layout.replicas_per_failure_domain
+                or pool.failure_domain != (layout.sub_failure_domain or "host")
             ),
             message="must differ from subFailureDomain (host if absent), over which the copies of each failure domain "
             "are spread; set it to zone, for example",
@@ -205,10 +205,6 @@ class Volume(Model):
     def maps_device(self) -> bool:
         """Whether clients open the raw device of a PVC, which only root may."""
         return self.access == "PVC" and self.mode == "Block"
-
-    def claimed_bytes(self, clients: int) -> int:
-        """Return the size of one PVC: for one client, or for all clients if they share the volume."""
-        return self.size * clients if self.is_shared else self.size
 
 
 _WITHOUT_TYPE = "must not start with client.; write the name after it"
@@ -374,9 +370,7 @@ class Storage(Choice):
         ),
         Rule(
             rule=f"!has(self.rook) || {_ON_FILES} || !has(self.volume) || self.volume.sharing == 'PerClient'",
-            holds=lambda storage: (
-                not storage.rook or storage.on_files or not storage.volume or not storage.volume.is_shared
-            ),
+            holds=lambda it: not it.rook or it.on_files or not it.volume or not it.volume.is_shared,
             message="must be PerClient, because pods cannot share an RBD image; remove the field, or use a file system "
             "or another StorageClass that supports ReadWriteMany",
             field_path=".volume.sharing",

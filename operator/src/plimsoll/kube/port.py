@@ -1,7 +1,4 @@
-"""The Kubernetes API as Plimsoll uses it: verbs on plain dictionaries, its version, and the errors of requests.
-
-Dictionaries rather than typed models: a model of an older version drops unknown fields when it writes an object back.
-"""
+"""The Kubernetes API as Plimsoll uses it: verbs on plain dictionaries, which keep unknown fields, and their errors."""
 
 import asyncio
 import json

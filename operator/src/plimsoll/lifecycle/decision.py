@@ -50,10 +50,7 @@ class CreateSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyKeyring:
-    """Create a Secret with a CephX user's keyring and the metadata of `obj`; keep one that exists.
-
-    The action contains no key: its executor reads the key from another Secret.
-    """
+    """Create a Secret with the metadata of `obj` and a keyring from another Secret; keep one that exists."""
 
     obj: Object
     user: str  # without `client.`
@@ -180,9 +177,7 @@ def events_of(run: Run, status: Mapping[str, Any]) -> tuple[Event, ...]:
 def _is_news(condition: Condition, before: Condition | None) -> bool:
     """Whether a change needs an event, and is not covered by the event of another condition."""
     if condition.status is ConditionStatus.FALSE:
-        is_beginning = (
-            before is not None and before.reason in _BEGINNINGS and condition.reason == Reason.CLIENTS_MISSING
-        )
+        is_beginning = condition.reason == Reason.CLIENTS_MISSING and before and before.reason in _BEGINNINGS
         if is_beginning or condition.reason in _CONSEQUENCES:
             return False
     match condition.type:

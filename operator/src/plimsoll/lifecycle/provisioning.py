@@ -1,8 +1,4 @@
-"""The needs of a run before it measures: permission and limits, a frozen plan, objects; and the removal of these.
-
-They are removed in order: the load, addresses and rights, and storage backwards. Plan, state and results are kept until
-the run itself is deleted: a finished run is read from them.
-"""
+"""The needs of a run before it measures: permission and limits, a frozen plan, objects; and the removal of these."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -222,11 +218,7 @@ def is_settled(cleaned_up: Fact) -> bool:
 
 
 def revoke_rights(seen: Observed, now: datetime) -> tuple[Action, ...]:
-    """Return the deletion of the RoleBinding of a stopped conductor, once it has no end left to record.
-
-    If its pod still exists after the deletion deadline, its kubelet may be dead, or the pod was deleted by force: a
-    conductor that still has a connection would continue and change the results.
-    """
+    """Return the deletion of a stopped conductor's RoleBinding: on a dead node it could still change the results."""
     pods = [pod for pod in seen.loading_pods if pod.client is None]
     is_gone = seen.conductor_job is None and not pods
     is_overdue = any(pod.gone_by is not None and pod.gone_by < now for pod in pods)

@@ -173,11 +173,7 @@ def keeps_until(run: Run, seen: Observed, settings: Settings, now: datetime) -> 
 
 
 def _connected(this: Entry, entries: Collection[Entry]) -> list[Entry]:
-    """Return the runs whose targets are connected with a run's through common ones: all of them have one order.
-
-    A run may have several targets, such as the monitors that it names. Without a common order of A and B, which have no
-    target in common, and C, which has one with each, a cycle of runs could wait for each other.
-    """
+    """Return the runs connected with a run through common targets: without one order, a cycle of them could wait."""
     by_target: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         for target in entry.targets:

@@ -1,9 +1,7 @@
 """Why the API server refuses what a run needs: the words of its answer as one of the reasons `REFUSALS`.
 
-It refuses a creation or deletion by the operator (`operator.execute.refusal_of`; `Observed.refusal` until a look at
-which every request succeeds), or by the Job controller, which the newest warning about a Job without a pod shows.
-The status shows it at once. It ends the run after `timeouts.provisionSeconds` if the run has not started, and after
-`timeouts.readySeconds` if the pod of a conductor or of a lost client is missing (`waiting`).
+It refuses a request of the operator (`operator.execute.refusal_of`), or of the Job controller, which the newest warning
+about a Job without a pod shows. `waiting` says when that ends the run.
 """
 
 import re

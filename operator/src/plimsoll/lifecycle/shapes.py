@@ -1,8 +1,7 @@
 """The parts of objects that the operator reads, as msgspec decodes them.
 
-Users may create objects with the labels of a run, and fill theirs with thousands of labels, keys or fields: as JSON an
-object has at most a few MiB, as Python objects ten times that. So of an object in a run's namespace only these fields
-are decoded. Fields have Kubernetes' names; those that an object does not have remain absent.
+Users may fill objects with thousands of labels, keys or fields, which take ten times the memory of their JSON: only
+these fields are decoded. They have Kubernetes' names; those that an object does not have remain absent.
 """
 
 from typing import Any

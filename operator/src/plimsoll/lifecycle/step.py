@@ -168,11 +168,11 @@ def _restoring(situation: Situation, run: Run, seen: Observed, settings: Setting
 def _wait_to_start(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Fact | None:
     """Return what a run waits for that is not running: its turn, or a maintenance window; None if it may start."""
     if seen.turn.ahead:
-        ahead, most = seen.turn.ahead, count_text(seen.turn.own_ahead + 1, "run")
-        others = (
-            f"namespaces take turns on a target, so at most {most} of each other namespace can start before this one"
+        message = (
+            f"position {len(seen.turn.ahead)} in the queue, behind {seen.turn.ahead[-1]}; namespaces take turns on a "
+            f"target, so at most {count_text(seen.turn.own_ahead + 1, 'run')} of each other namespace can start before "
+            "this one"
         )
-        message = f"position {len(ahead)} in the queue, behind {ahead[-1]}; {others}"
         return Fact.false(Reason.WAITING_FOR_TURN, message)
     # Afterwards, its conductor waits.
     closed = "" if run.holds(ConditionType.ADMITTED) else provisioning.closed_until(plan, settings, now)

@@ -380,12 +380,7 @@ METRICS: tuple[MetricFamily, ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A value of a metric; `labels` in the order of the metric's.
-
-    Raises:
-        ValueError: the metric has another number of labels.
-
-    """
+    """A value of a metric, with labels in its order; ValueError if it has another number of labels."""
 
     metric: MetricFamily
     labels: tuple[str, ...]

@@ -20,10 +20,7 @@ from plimsoll.net.listener import serving_address
 
 
 def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:
-    """Yield a family for every metric that has samples, in the order of their first ones.
-
-    If a series has several values, which would invalidate the whole scrape, the last counts.
-    """
+    """Yield a family for every metric with samples; the last value of a series counts, as two invalidate a scrape."""
     by_metric: dict[MetricFamily, dict[tuple[str, ...], float]] = {}
     for sample in samples:
         by_metric.setdefault(sample.metric, {})[sample.labels] = sample.value

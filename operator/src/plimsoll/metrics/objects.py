@@ -199,10 +199,7 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _recovery(trials: Sequence[Trial]) -> float | None:
-    """Return the longest time until a cluster was clean; None if it was not after one of its disturbances.
-
-    Probes of a storm line count if they met the objectives: nobody will operate the storage at higher loads.
-    """
+    """Return the longest time until the cluster was clean, without probes that missed objectives; None if it is not."""
     met = [trial for trial in trials if trial.probe is None or trial.probe.outcome is ProbeOutcome.MET]
     seconds = [trial.disturbance.clean_seconds for trial in met if trial.disturbance]
     return None if None in seconds else max((each for each in seconds if each is not None), default=None)

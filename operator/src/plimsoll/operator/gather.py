@@ -193,10 +193,7 @@ class RunDigests:
         return max(0.0, LIST_SECONDS - age)
 
     def forget_members(self) -> None:
-        """Drop everything but the digests of results, which are expensive to read and decide no deletion.
-
-        The API server may have been restored to an earlier state, with other objects under the same versions.
-        """
+        """Drop all but results, which decide no deletion: a restored API server may have reused versions."""
         self.forget_fixed()
         for members in (self.jobs, self.pods, self.claims):
             members.forget()
@@ -310,10 +307,7 @@ async def gather_platform(
 
 
 async def answer_look(look: Look[Found], kube: Kube) -> Found:
-    """Answer a look's queries, and return what it finds.
-
-    Raises ForbiddenError or UnknownKindError for a query that the look cannot do without.
-    """
+    """Return what a look finds. ForbiddenError, UnknownKindError: it cannot do without one of its queries."""
 
     async def answer(query: Query | Rehearsal) -> Sequence[Object]:
         if isinstance(query, Rehearsal):

@@ -261,10 +261,7 @@ class RunReconciler(Reconciler[RunMemory]):
         return True
 
     async def _write(self, run: Run, status: Mapping[str, Any], record: RunMemory, *, acts: bool = False) -> bool:
-        """Write a status, also an unchanged one before actions; return whether it has changed.
-
-        ConflictError: another operator has written a status, which the next look starts from.
-        """
+        """Write a status if it changed, or before actions; ConflictError: another operator has written another one."""
         has_changed = record.status != status
         if not has_changed and not acts:
             return False

@@ -77,10 +77,7 @@ class KnownResults:
 
 @dataclass(slots=True)
 class ChildWatch:
-    """Wakes a run if one of its objects is gone, or has a change that a look at the run can notice.
-
-    Nothing is remembered of runs without a record. What is missed, the next regular look notices.
-    """
+    """Wakes a run with a record if one of its objects is gone, or has a change that a look at the run can notice."""
 
     _records: Records[RunMemory]
     _seen: dict[str, object] = field(default_factory=dict)

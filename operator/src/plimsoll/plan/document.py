@@ -217,10 +217,7 @@ class Plan(Model):
         ]
 
     def point(self, name: str) -> Point:
-        for point in self.points:
-            if point.name == name:
-                return point
-        raise KeyError(name)
+        return {point.name: point for point in self.points}[name]
 
 
 class _Versioned(Model):
@@ -239,10 +236,8 @@ def load_plan(text: str) -> Plan:
     try:
         version = _Versioned.model_validate_json(text).schema_version
         if version != _SCHEMA_VERSION:
-            remedy = (
-                f"is not supported by this Plimsoll, only {_SCHEMA_VERSION}; use the Plimsoll that created the plan"
-            )
-            raise SpecError([Problem(field="schemaVersion", value=str(version), remedy=remedy)])
+            text = f"is not supported by this Plimsoll, only {_SCHEMA_VERSION}; use the Plimsoll that created the plan"
+            raise SpecError([Problem(field="schemaVersion", value=str(version), remedy=text)])
         return Plan.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as error:
         raise SpecError(problems_of(error)) from error
@@ -268,14 +263,15 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
     pool, made, data_pool, default_data_pool, file_system = base, rook.pool, None, None, None
     if rook.file_system is not None:
         name = file_system_name(run.metadata.name, run.metadata.uid)
-        *others, data_pool = (data_pool_name(name, number) for number in range(len(rook.file_system.data_pools)))
-        pool, default_data_pool = metadata_pool_name(name), others[0] if others else None
+        # Rook derives the names of the pools in Ceph.
+        *others, data_pool = (f"{name}-data{number}" for number in range(len(rook.file_system.data_pools)))
+        pool, default_data_pool = f"{name}-metadata", others[0] if others else None
         made = rook.file_system.data_pools[-1]
         file_system = FileSystemTarget(name=name, made=rook.file_system)
     elif rook.existing_file_system is not None:
         existing = rook.existing_file_system
-        pool = existing.metadata_pool or metadata_pool_name(existing.name)
-        data_pool = existing.data_pool or data_pool_name(existing.name, 0)
+        pool = existing.metadata_pool or f"{existing.name}-metadata"
+        data_pool = existing.data_pool or f"{existing.name}-data0"
         file_system = FileSystemTarget(name=existing.name)
     elif rook.existing_pool is not None:
         pool, data_pool = rook.existing_pool.name, rook.existing_pool.data_pool
@@ -303,16 +299,6 @@ def base_name(name: str, uid: str) -> str:
 def file_system_name(name: str, uid: str) -> str:
     """Return the same in at most 40 characters, the limit of Rook for the name of a CephFilesystem."""
     return base_name(name[:22], uid)
-
-
-def metadata_pool_name(file_system: str) -> str:
-    """Return the name of a file system's metadata pool in Ceph, as Rook derives it."""
-    return f"{file_system}-metadata"
-
-
-def data_pool_name(file_system: str, number: int) -> str:
-    """Return the name of a file system's data pool in Ceph, as Rook derives it from `data<number>`."""
-    return f"{file_system}-data{number}"
 
 
 def image_name(uid: str, client: int) -> str:

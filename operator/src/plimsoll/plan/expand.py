@@ -22,10 +22,7 @@ from plimsoll.tools.target import TargetKind
 def make_plan(
     run: BenchmarkRun, *, seed: int, runner_image: str = "", environment: PlatformEnvironment | None = None
 ) -> Plan:
-    """Freeze a run. `environment` are the known facts of the platform: see `Plan`.
-
-    SpecError if a tool or parameter is unknown or impossible, or if there are more than 512 points.
-    """
+    """Freeze a run; SpecError if a tool or parameter is unknown or impossible, or if there are more than 512 points."""
     points, spec = expand(run), run.spec
     tools = [TOOLS[point.tool] for point in points]
     has_data_sets = any(tool.target.is_data_set for tool in tools)
@@ -179,10 +176,7 @@ class Writes:
 
 
 def estimate_writes(plan: Plan) -> Writes:
-    """Return the bytes that a plan writes; a client without a rate limit writes `ASSUMED_WRITE_BYTES_PER_SECOND`.
-
-    All probes of a search are assumed to be at its highest load.
-    """
+    """Return the bytes that a plan writes, with all probes at the highest load, and an assumed rate without a limit."""
     cost, loading = estimate(plan), Fraction(0)
     for point in plan.points:
         if TOOLS[point.tool].target in {TargetKind.PEER, TargetKind.API}:
@@ -227,10 +221,7 @@ def trial_seconds(point: Point, servers: int = 0) -> int:
 
 
 def check_fits_deadline(plan: Plan) -> None:
-    """Raise SpecError with the least possible `timeouts.totalSeconds` if the certain seconds do not fit into it.
-
-    A search must be able to make as many probes as it may: one that is cut off has no answer.
-    """
+    """Raise SpecError with the least `timeouts.totalSeconds` if the certain seconds, with all probes, do not fit."""
     cost = estimate(plan)
     needed = cost.total_seconds - cost.preparations * cost.prefill_seconds
     if needed > plan.timeouts.total_seconds:

@@ -45,17 +45,13 @@ class Difference:
 def fingerprint(
     plan: Plan, point: Point, environment: Environment, *, osd_caches: Sequence[OsdCaches] = ()
 ) -> Fingerprint:
-    """Return the fingerprint of a point's numbers.
-
-    The plan's facts about the platform are added to the result's `environment`; `osd_caches` are the trials', if the
-    storage is known to be Ceph.
-    """
+    """Return the fingerprint of a point's numbers; `osd_caches` are the trials', if the storage is known to be Ceph."""
     merged = environment.merged(plan.environment)
     # An administrator may allow it in between.
     dropped = {drop.reason is None for drop in osd_caches}
     caches = DROPPED_IN_PART if len(dropped) > 1 else "Dropped" if True in dropped else "Kept" if dropped else None
     identity = _without_nulls({**_identity(plan, point, merged), "osdCaches": caches})
-    others: Json = {name: versions for name, versions in _versions(merged).items() if name != point.tool}
+    others: Json = {name: versions for name, versions in merged.tool_versions().items() if name != point.tool}
     context = _without_nulls(
         {
             "plimsoll": __version__,
@@ -72,9 +68,8 @@ def fingerprint(
             "storageClass": _storage_class(merged, identity=False),
         }
     )
-    return Fingerprint(
-        identity=identity, context=context, identity_sha256=digest(identity), context_sha256=digest(context)
-    )
+    digests = {"identity_sha256": digest(identity), "context_sha256": digest(context)}
+    return Fingerprint(identity=identity, context=context, **digests)
 
 
 def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Difference]:
@@ -118,7 +113,7 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
     identity: Json = {
         "tool": point.tool,
         "parameters": {name: value for name, value in point.parameters.items() if name not in credentials},
-        "toolVersions": _versions(environment).get(point.tool),
+        "toolVersions": environment.tool_versions().get(point.tool),
         "clients": point.clients,
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
@@ -143,10 +138,6 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         objectives: Json = {each.percentile: each.latency for each in point.line.objectives}
         identity["line"] = {"vary": point.line.vary.value, "latency": objectives}
     return identity
-
-
-def _versions(environment: Environment) -> dict[str, JsonValue]:
-    return {name: [*versions] for name, versions in environment.tool_versions().items()}
 
 
 def _storage_class(environment: Environment, *, identity: bool) -> JsonValue:
@@ -204,10 +195,8 @@ def likeness_of(pairs: Iterable[Pair]) -> Likeness:
             continue
         for difference in differences(ours, theirs):
             # JSON values cannot be keys of a dictionary.
-            points = next((points for earlier, points in different if earlier == difference), None)
-            if points is None:
-                different.append((difference, [pair.baseline.spec.point]))
-            else:
-                points.append(pair.baseline.spec.point)
+            if difference not in (earlier for earlier, _ in different):
+                different.append((difference, []))
+            next(points for earlier, points in different if earlier == difference).append(pair.baseline.spec.point)
     different.sort(key=lambda case: case[0].part != "identity")
     return Likeness(differences=different, unknown=unknown)

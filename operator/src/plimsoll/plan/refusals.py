@@ -1,8 +1,4 @@
-"""Combinations of valid fields that cannot be measured, with their remedies.
-
-Rules that follow from the needs of tools are also in the definition of a run; rules for parameters are the tools'.
-Contradictions show only in the expanded run.
-"""
+"""Combinations of valid fields that cannot be measured, with their remedies; the tools have rules for parameters."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -67,10 +63,7 @@ def limited(search: LineSearch, parameters: ToolParameters, clients: int, timing
 
 
 def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) -> Settings:
-    """Return the settings of a search of that number of clients, which share every load evenly.
-
-    ValueError if they cannot share any load between start and limit.
-    """
+    """Return the settings of a search; ValueError if the clients can share no load from start to limit evenly."""
     return Settings(
         start=search.start,
         limit=search.highest_load,
@@ -127,9 +120,8 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
     unit = "operations per second" if search.vary is Vary.RATE else "operations in flight"
     # An open loop has one job.
     more = "clients" if search.vary is Vary.RATE else "jobs or clients"
-    beyond = (
-        f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} {unit}"
-    )
+    label = parameters.search_label(search.vary)
+    beyond = f"is more than {clients} clients with {label} can offer, which is {most} {unit}"
     if search.limit is None and search.start > most:
         yield _problem(sweep, "line.start", search.start, f"{beyond}; lower it to at most {most}, or raise {more}")
         return
@@ -171,10 +163,7 @@ def _shortest_judged(sweep: Sweep) -> tuple[str, int]:
 
 
 def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, rarest: int) -> Iterator[Problem]:
-    """Yield a first load whose trials have too few operations for a percentile to count.
-
-    `rarest` is the share of the rarest kind of operation in percent.
-    """
+    """Yield a first load with too few operations for a percentile; `rarest`: percentage of the rarest operation."""
     field, runtime = _shortest_judged(sweep)
     percentile = max((objective.percentile for objective in search.objectives), key=Fraction)
     needed = ceil(MINIMUM_BEYOND / (1 - Fraction(percentile) / 100) * 100 / rarest)
@@ -272,9 +261,8 @@ def _impossible_rounds(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
                     remedy = "choose fewer" if rounds else "choose at least 2 clients, or add spec.servers"
                     remedy = f"takes {rounds} rounds with {members}, but 1 to {MAX_ROUNDS} are possible; {remedy}"
                 elif pairs > MAX_CELLS:
-                    remedy = (
-                        f"measures {pairs} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
-                    )
+                    remedy = f"measures {pairs} pairs with {members}, but at most {MAX_CELLS} are possible"
+                    remedy = f"{remedy}; choose fewer"
                 else:
                     continue
                 yield Problem(field=field_path(sweep.place), remedy=remedy)
@@ -288,9 +276,8 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded, broken: Collection[Rule
         # A command relies on the rules of its tool.
         if target is None or any(rule in broken for rule in _rules_of_tool(sweep.tool)):
             continue
-        context = StepContext(
-            step=StepKind.MEASURE, target=target, timing=sweep.timing, seed=1, work_directory="planned"
-        )
+        timing = sweep.timing
+        context = StepContext(step=StepKind.MEASURE, target=target, timing=timing, seed=1, work_directory="planned")
         search = sweep.workload.line
         for parameters in points:
             probe = parameters
@@ -366,6 +353,7 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
     peers = [key for key, tool in tools.items() if tool.target is TargetKind.PEER]
     of_ceph = [key for key, tool in tools.items() if tool.target.is_of_ceph]
     with_data_set = [key for key, tool in tools.items() if tool.target.is_data_set]
+    timed = [key for key, tool in tools.items() if tool.windowed and tool.target in _STORED]
     no_data_set = f"!{_some_workload(with_data_set)}"
     because = f"because {listed(with_data_set, 'and')} run on a volume"
     return (
@@ -387,11 +375,7 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
             rule="has(self.storage) && (has(self.storage.rook) || has(self.storage.ceph)) || "
             f"!{_some_workload(of_ceph)}",
             holds=lambda run: (
-                (
-                    run.spec.storage is not None
-                    and (run.spec.storage.rook is not None or run.spec.storage.ceph is not None)
-                )
-                or not run.points_of(*of_ceph)
+                not run.points_of(*of_ceph) or (run.spec.storage and (run.spec.storage.rook or run.spec.storage.ceph))
             ),
             message=f"must have rook or ceph, because {listed(of_ceph, 'and')} connect to Ceph directly; name the "
             "cluster",
@@ -405,7 +389,13 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
             "such a workload",
             field_path=".servers",
         ),
-        _needs_duration(tools),
+        Rule(
+            rule=f"self.workloads.all(w, !has(w.disturb) || {' || '.join(f'has(w.{key})' for key in timed)})",
+            holds=lambda run: all(not point.workload.disturb or point.workload.tool in timed for point in run.points),
+            message=f"disturb applies only to {listed(timed)}, which load a pool for a given time; use one of them, or "
+            "remove disturb",
+            field_path=".workloads",
+        ),
         *_contested_space(tools),
         *(rule for tool in tools.values() for rule in _rules_of_tool(tool)),
     )
@@ -460,17 +450,6 @@ def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
         message=message.format("a workload"),
         remedy=lambda run: message.format(", ".join(readers(run))),
         field_path=".prepare.prefill",
-    )
-
-
-def _needs_duration(tools: Mapping[str, AnyTool]) -> Rule:
-    able = [key for key, tool in tools.items() if tool.windowed and tool.target in _STORED]
-    return Rule(
-        rule=f"self.workloads.all(w, !has(w.disturb) || {' || '.join(f'has(w.{key})' for key in able)})",
-        holds=lambda run: all(point.workload.disturb is None or point.workload.tool in able for point in run.points),
-        message=f"disturb applies only to {listed(able)}, which load a pool for a given time; use one of them, or "
-        "remove disturb",
-        field_path=".workloads",
     )
 
 

@@ -132,11 +132,7 @@ def shuffled(seed: int, *, pass_number: int, points: int) -> tuple[int, ...]:
 
 
 def client_seed(seed: int, *, point: str, pass_number: int, client: int, attempt: int = 0) -> int:
-    """Return a tool's random seed, 1 to 2**31 - 1.
-
-    It differs between clients, so that they do not find each other's blocks in a cache, between passes, and between
-    attempts, which would otherwise find the blocks of the attempt that they replace.
-    """
+    """Return a tool's random seed, 1 to 2**31 - 1: another one for each client, pass and attempt, because of caches."""
     later = (attempt,) if attempt else ()
     return int.from_bytes(_hash("client", seed, point, pass_number, client, *later)[:8], "big") % (2**31 - 1) + 1
 

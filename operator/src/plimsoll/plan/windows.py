@@ -1,9 +1,8 @@
 """Maintenance windows: when runs may load, as the administrator has set it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
-from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, TypeAdapter, model_validator
@@ -17,22 +16,14 @@ _END_OF_DAY = "24:00"
 _TIME_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9]"
 
 
-class Weekday(StrEnum):
-    """A day of the week, in the order of `date.weekday`."""
-
-    MON = "Mon"
-    TUE = "Tue"
-    WED = "Wed"
-    THU = "Thu"
-    FRI = "Fri"
-    SAT = "Sat"
-    SUN = "Sun"
+Weekday = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+_WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)  # in the order of `date.weekday`
 
 
 class MaintenanceWindow(Model):
     """A time of the day, on some days of the week. One that ends before it begins ends on the next day."""
 
-    days: Annotated[tuple[Weekday, ...], Field(min_length=1)] = tuple(Weekday)  # on which it begins
+    days: Annotated[tuple[Weekday, ...], Field(min_length=1)] = _WEEKDAYS  # on which it begins
     begin: Annotated[str, Field(alias="from", pattern=f"^{_TIME_PATTERN}$")]
     end: Annotated[str, Field(alias="to", pattern=f"^({_TIME_PATTERN}|{_END_OF_DAY})$")]
     time_zone: TimeZone = "Etc/UTC"
@@ -86,15 +77,11 @@ def _open_times(windows: Windows, now: datetime, duration: timedelta) -> Iterato
     # Two weeks, since a change of the clocks may shorten one occurrence.
     days = [first + number * _DAY for number in range(duration.days + 18)]
     merged: list[tuple[datetime, datetime]] = []
-    for begin, end in sorted(_occurrences(windows, days)):
+    for begin, end in sorted(
+        window.on(day) for window in windows for day in days if _WEEKDAYS[day.weekday()] in window.days
+    ):
         if merged and begin <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         elif begin < end:
             merged.append((begin, end))
     return (times for times in merged if times[1] > now)
-
-
-def _occurrences(windows: Windows, days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:
-    for window in windows:
-        names = [*Weekday]
-        yield from (window.on(day) for day in days if names[day.weekday()] in window.days)

@@ -1,7 +1,4 @@
-"""A study as a file of this package describes it, its shares, and a user's own next to them.
-
-The tests check the files: their ids, the shapes of their tables, and the values that their shares select.
-"""
+"""A study as a file of this package describes it, its shares, and a user's own next to them. Tests check the files."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

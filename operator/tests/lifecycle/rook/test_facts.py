@@ -7,7 +7,8 @@ import pytest
 
 from plimsoll.lifecycle.ceph.rook import removal_fact
 from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact
-from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, complete_plan, unusable_file_system, unusable_pools
+from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL
+from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, complete_plan, unusable_file_system, unusable_objects
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
@@ -188,18 +189,20 @@ def words(unusable: Fact | None) -> str:
 def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     target = ceph_run("rook-existing").target
     given = {ALLOW_BENCHMARKS: "true"}
-    assert unusable_pools(target, shared(**given)) is None
-    private = words(unusable_pools(target, shared()))
+    assert unusable_objects(BLOCK_POOL, target.pools, shared(**given)) is None
+    private = words(unusable_objects(BLOCK_POOL, target.pools, shared()))
     assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in private
-    assert "does not allow benchmarks" in words(unusable_pools(target, shared(**{ALLOW_BENCHMARKS: "yes"})))
+    assert "does not allow benchmarks" in words(
+        unusable_objects(BLOCK_POOL, target.pools, shared(**{ALLOW_BENCHMARKS: "yes"}))
+    )
     pools = [thing(name="rbd"), thing(name="for-all", annotations=given)]
-    assert words(unusable_pools(target, pools)) == (
+    assert words(unusable_objects(BLOCK_POOL, target.pools, pools)) == (
         "spec.storage.rook.existingPool: CephBlockPool shared does not exist, or belongs to another run; name one that "
         "allows benchmarks: for-all"
     )
-    assert "shared-data does not exist" in words(unusable_pools(target, shared(**given)[:1]))
+    assert "shared-data does not exist" in words(unusable_objects(BLOCK_POOL, target.pools, shared(**given)[:1]))
     going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
-    assert "shared is Progressing" in words(unusable_pools(target, going))
+    assert "shared is Progressing" in words(unusable_objects(BLOCK_POOL, target.pools, going))
 
 
 def test_a_plan_without_its_cluster_stays_as_it_is() -> None:
@@ -211,7 +214,10 @@ def test_a_pool_or_file_system_of_another_run_is_refused_and_named_nowhere() -> 
     given, of_run = {ALLOW_BENCHMARKS: "true"}, {LABEL_RUN_UID: "another"}
     pools = [thing(name=name, annotations=given, labels=of_run) for name in ("shared", "plimsoll-victim-01234567")]
     existing_pool, existing_files = (ceph_run(name).target for name in ("rook-existing", "rook-existing-files"))
-    for unusable in (unusable_pools(existing_pool, pools), unusable_file_system(existing_files, pools)):
+    for unusable in (
+        unusable_objects(BLOCK_POOL, existing_pool.pools, pools),
+        unusable_file_system(existing_files, pools),
+    ):
         message = words(unusable)
         assert message.endswith(
             "shared does not exist, or belongs to another run; name one that allows benchmarks: none"

@@ -1,8 +1,4 @@
-"""The resources of every run on a Ceph cluster, with Rook or without; and the provider of existing pools without Rook.
-
-A run has objects outside its namespace. Its resources, in order: the teardown record, access to Ceph (keys and
-`ceph.conf`), and its leftovers in Ceph.
-"""
+"""The resources of every run on a Ceph cluster, with or without Rook; and the provider of pools without Rook."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -272,10 +268,7 @@ class ExistingPool(CephResource):
 
 
 class Access(CephResource):
-    """A copy of the key for the teardown Job, and `ceph.conf`. Pods mount the keyring Secret that the run names.
-
-    The copy is created before any pod of the run can reach Ceph: without it the run has nothing in Ceph.
-    """
+    """`ceph.conf`, and a copy of the key for the teardown Job: without it, no pod of the run has ever reached Ceph."""
 
     def desired(self) -> Iterator[Action]:
         run = self.view.run
@@ -317,10 +310,7 @@ class Access(CephResource):
 
 
 class Leftovers(CephResource):
-    """What conductor and clients create in the pool themselves. It is removed first, while the key still exists.
-
-    And what the conductor changes for others: OSDs and their options. One that is lost restores nothing.
-    """
+    """What clients create in the pool, and what a lost conductor left changed; removed while the key still exists."""
 
     delay: ClassVar[str] = "check that Ceph responds, and the Job's log"
 

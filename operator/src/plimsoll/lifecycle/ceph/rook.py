@@ -1,7 +1,4 @@
-"""Storage in a Rook cluster: its provider, the resources of a run there, and the looks at them.
-
-A run uses an existing pool or file system, or one that is created for it and deleted again.
-"""
+"""Storage in a Rook cluster: its provider, the resources of a run there, and the looks at them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -289,10 +286,7 @@ class FileSystemLeftovers(RookLeftovers):
 def deletion_blocker(
     pool: RookFact, cluster: ClusterFact | None, *, groups_answered: bool, ended: datetime | None
 ) -> Fact | None:
-    """Return why a pool or file system cannot be deleted yet; None if it can.
-
-    Rook first runs `rbd pool stats`, or lists subvolumes, without a timeout, and one worker serves all pools: inactive
-    placement groups would block every other pool of the cluster.
+    """Return why a pool or file system cannot be deleted yet: inactive placement groups would block Rook's only worker.
 
     `groups_answered`: the teardown Job has just listed the pool's objects, for which all groups must be active.
     Otherwise Rook must have queried Ceph since the run `ended`; and, unless Ceph was healthy then except for harmless
@@ -302,11 +296,12 @@ def deletion_blocker(
         return None
     kind, name = pool.child.kind, f"{pool.child.kind} {pool.child.place}"
     if inactive := inactive_groups(cluster):
-        why = (
-            f"{inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal continues when they are active"
+        message = (
+            f"{name} is not deleted while {inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal "
+            f"continues when they are active; {_BRING_BACK}, or delete the {kind} yourself if none of them "
+            "belongs to it"
         )
-        remedy = f"{_BRING_BACK}, or delete the {kind} yourself if none of them belongs to it"
-        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, f"{name} is not deleted while {why}; {remedy}")
+        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     if groups_answered or cluster.checked is None:
         return None
     patience = timedelta(seconds=_COMPLAINT_SECONDS if rook_facts.may_lose_groups(cluster) else 0.0)
@@ -323,9 +318,8 @@ def removal_fact(left: Sequence[RookFact], inactive: str = "") -> Fact:
     blocked = next((fact for fact in left if fact.blocked), None)
     if blocked is not None:
         child, kind = blocked.child, ROOK_KINDS[blocked.child.kind]
-        remedy = (
-            f"list its content, for example with `{kind.listing.format(name=child.name)}`, and remove unneeded content"
-        )
+        listing = kind.listing.format(name=child.name)
+        remedy = f"list its content, for example with `{listing}`, and remove unneeded content"
         message = f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; {remedy}"
         return Fact.false(kind.deletion_blocked, message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
@@ -474,10 +468,7 @@ def _copy(obj: Json, owner: RookFact) -> CopyKeyring:
 
 
 def _renewal(view: View, there: ExternalObjects, owner: RookFact) -> Iterator[Action]:
-    """Yield the next action that replaces the copied key if it was rotated; nothing if it is current or missing.
-
-    The absence of the immutable Secret means that the run has nothing in Ceph: a second one exists until the new copy.
-    """
+    """Yield the next action that replaces a rotated key. A Secret marks that: a missing copy means Ceph is clean."""
     if there.keyring is None:
         return
     if owner.key_generation in {"", there.key_generation or rook_facts.FIRST_KEY}:

@@ -204,9 +204,7 @@ def _waiting_message(fact: RookFact) -> str:
         return f"{what} is being deleted by another user; delete the run and create it again"
     because = f": {fact.warning[:MAX_WARNING_CHARACTERS]}" if fact.warning else ""
     if not fact.phase:
-        remedy = (
-            "check that its operator is running, and that it is not blocked by another object that it cannot delete"
-        )
+        remedy = "check that its operator is running, and not blocked by another object that it cannot delete"
         return f"Rook has not reported the status of {what} yet{because}; {remedy}"
     if fact.phase == FAILURE:
         return f"{what} failed{because}; Rook retries, and its operator's log has the details"

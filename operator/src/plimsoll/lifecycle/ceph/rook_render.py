@@ -1,7 +1,4 @@
-"""The objects of a run in a Rook cluster: pools, CephX users, a StorageClass. Each is created once and never updated.
-
-Rook rewrites a pool's specification when it first reconciles it; an update would only cost another reconcile.
-"""
+"""The objects of a run in a Rook cluster: pools, CephX users, a StorageClass. They are created and never updated."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -165,11 +162,7 @@ def key_secrets(namespace: str, ceph_clients: Iterable[Object]) -> KeySecrets:
 
 
 def metadata_size(coding_chunks: int) -> int:
-    """Return the number of copies in the metadata pool of an erasure-coded pool, at most Ceph's default, three.
-
-    One more than coding chunks, so that it survives the loss of as many failure domains as the data. That is always
-    fewer than all chunks, so failure domains that suffice for the data suffice for the metadata.
-    """
+    """Return the copies in the metadata pool of erasure-coded data, at most 3: it survives what the data survives."""
     return min(coding_chunks + 1, _MAX_METADATA_SIZE)
 
 

@@ -95,7 +95,7 @@ def why_not_usable(rook: RookStorage, target: CephTarget, gates: Gates, platform
         why = f"{cluster_name(cluster)} is external, so Plimsoll cannot check whether Ceph could place a new pool"
         unusable = RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}; use {existing} instead")
     elif rook.existing_pool is not None:
-        unusable = unusable_pools(target, platform.pools)
+        unusable = unusable_objects(BLOCK_POOL, target.pools, platform.pools)
     elif rook.existing_file_system is not None:
         unusable = unusable_file_system(target, platform.file_systems)
     if unusable is not None:
@@ -132,15 +132,10 @@ def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
     return plan.model_copy(update={"ceph": target.model_copy(update=changed)})
 
 
-def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> Fact | None:
-    """Return why a run may not use the existing pools it names, given all CephBlockPools; None if it may."""
-    return _unusable(BLOCK_POOL, target.pools, pools)
-
-
 def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> Fact | None:
     """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
     name = target.file_system.name if target.file_system else ""
-    unusable = _unusable(FILE_SYSTEM, [name], file_systems)
+    unusable = unusable_objects(FILE_SYSTEM, [name], file_systems)
     if isinstance(unusable, RunEnding):
         return unusable
     metadata, *data = pools_of(next(obj for obj in file_systems if obj["metadata"]["name"] == name))
@@ -155,7 +150,7 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
     return unusable
 
 
-def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Fact | None:
+def unusable_objects(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Fact | None:
     field, not_found, not_allowed, not_ready = _EXISTING[kind]
     existing = {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
     annotations = {name: obj["metadata"].get("annotations") or {} for name, obj in existing.items()}
@@ -335,11 +330,7 @@ def provisioner_of(
     drivers: Iterable[Object],
     classes: Iterable[Object],
 ) -> Provisioner:
-    """Return the CSI driver, `rbd` or `cephfs`, for volumes of the CephCluster in a namespace, whose prefix is unknown.
-
-    Of the registered `drivers` it is that of the operator that the Deployments of `osds` name; or the one that
-    StorageClasses of the cluster use; or the only one.
-    """
+    """Return a CephCluster's CSI driver: that of the operator which `osds` name, the one in use, or the only one."""
     suffix = f".{driver}.csi.ceph.com"
     registered = {obj["metadata"]["name"] for obj in drivers if obj["metadata"]["name"].endswith(suffix)}
     labels = (label(osd, "rook.io/operator-namespace") for osd in osds)

@@ -33,11 +33,12 @@ def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
     volume = plan.volume
     if volume is None or not plan.has_claims:
         return
+    size = volume.size * (plan.clients if volume.is_shared else 1)
     spec = {
         "storageClassName": storage_class,
         "accessModes": ["ReadWriteMany" if volume.is_shared else "ReadWriteOnce"],
         "volumeMode": volume.mode,
-        "resources": {"requests": {"storage": format_quantity(volume.claimed_bytes(plan.clients))}},
+        "resources": {"requests": {"storage": format_quantity(size)}},
     }
     for client in (0,) if volume.is_shared else range(plan.clients):
         labels = {} if volume.is_shared else {naming.LABEL_CLIENT: str(client)}

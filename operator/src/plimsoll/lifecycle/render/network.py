@@ -1,7 +1,4 @@
-"""NetworkPolicies: what the pods of a run may reach; and their access to the helpers.
-
-Agents may reach their conductor, and Ceph, helpers and each other as needed; the conductor may reach anything.
-"""
+"""NetworkPolicies: what the pods of a run may reach; and their access to the helpers."""
 
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_network
@@ -31,11 +28,7 @@ _DAEMON_PORTS: Json = {"port": 6800, "endPort": 7568, "protocol": "TCP"}
 
 
 def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
-    """Return the NetworkPolicies of a run: of its clients, and of its conductor.
-
-    The conductor's egress is open because the API server has no label and no fixed port. Only an administrator can let
-    Prometheus scrape the conductor.
-    """
+    """Return the policies of clients and conductor. Its egress is open: the API server has no label or fixed port."""
     allowed = settings.network_policies
     if not allowed.enabled:
         return ()

@@ -1,7 +1,4 @@
-"""A run's objects in the namespace of teardowns, which clean up Ceph even if the run's namespace is deleted.
-
-The record is created before anything else. It holds all that the teardown Job needs.
-"""
+"""A run's objects in the namespace of teardowns, which clean up Ceph even if the run's namespace is deleted."""
 
 from typing import Literal
 

@@ -1,7 +1,4 @@
-"""All storage providers, and the choice between them, which no other code makes; and the simple providers.
-
-The simple providers are any existing StorageClass, and no storage.
-"""
+"""All storage providers, and the choice between them, which no other code makes; here any StorageClass, and none."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
