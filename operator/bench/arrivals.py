@@ -23,9 +23,11 @@ from figures import heading_rows, percent
 from place import fio
 from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters, Trace
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.disks import DISK_BYTES, throttled_device
+
+FIO = Fio()
 
 _RATES = (5_000, 10_000, 20_000, 50_000)
 _RUNTIME_SECONDS = 5

@@ -14,8 +14,10 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.plan.document import Point
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import VolumeKind, VolumeTarget
+
+FIO = Fio()
 
 _SLACK_SECONDS = 60
 _NANOSECONDS = 10**9

@@ -20,9 +20,9 @@ from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import measure_round
 from plimsoll.protocol.messages import ServeOrder
-from plimsoll.tools.base import Command, together
+from plimsoll.tools.base import Command
 from plimsoll.tools.cast import serving_port
-from support.agents import TRIAL, compiled_library, load, measured, served
+from support.agents import TRIAL, compiled_library, load, measured, served, together
 
 # Its servers have ports of their own on this machine.
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("network")]

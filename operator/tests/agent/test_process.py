@@ -9,9 +9,12 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.process import Programs
-from plimsoll.tools.base import Command, HeldInput, Output, StepContext, StepKind, Timing, together
-from plimsoll.tools.dd import DD, DdParameters
+from plimsoll.tools.base import Command, HeldInput, Output, StepContext, StepKind, Timing
+from plimsoll.tools.dd import Dd, DdParameters
 from plimsoll.tools.target import VolumeKind, VolumeTarget
+from support.agents import together
+
+DD = Dd()
 
 CONTEXT = StepContext(
     step=StepKind.MEASURE,

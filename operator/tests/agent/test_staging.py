@@ -19,9 +19,11 @@ from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import OsdsTarget, PoolTarget, TargetKind, VolumeKind, VolumeTarget
 from support.agents import RecordedProgress
+
+FIO = Fio()
 
 POOL = PoolTarget(pool="pool", namespace="space", user="bench")
 OSDS = OsdsTarget(keyring="/keyring")

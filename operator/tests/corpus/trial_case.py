@@ -28,9 +28,11 @@ from plimsoll.plan.refusals import offer_of
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.fio.command import gap_milliseconds
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind, VolumeKind, VolumeTarget
+
+FIO = Fio()
 
 SECOND = 10**9
 T0 = 1_800_000_000 * SECOND

@@ -26,10 +26,12 @@ from plimsoll.suite.children import variant_plans, variant_runs
 from plimsoll.tools.base import Timing
 from plimsoll.tools.dd import DdParameters
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.rados_bench import RADOS_BENCH, TAIL_SECONDS, RadosBenchParameters
+from plimsoll.tools.rados_bench import TAIL_SECONDS, RadosBench, RadosBenchParameters
 from plimsoll.tools.registry import TOOLS
 from support.results import point, run_of_points
 from support.studies import OVERLAYS, small_plans, small_suites, suites_in
+
+RADOS_BENCH = RadosBench()
 
 
 def volume_bytes(plan: Plan) -> int:

@@ -9,8 +9,10 @@ from corpus import case as case_file
 from corpus.trial_case import measure
 from plimsoll.api.names import LatencyKind
 from plimsoll.api.operation import OperationResult
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.registry import TOOLS
+
+FIO = Fio()
 
 DOCS = Path(__file__).parents[3] / "docs"
 TEXT = (DOCS / "reference" / "tools.md").read_text()

@@ -11,8 +11,10 @@ from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.intake import Skew, part_read_again, receive
 from plimsoll.tools.base import Output
 from plimsoll.tools.fio.distribution import Pareto, Zipf, scattered_blocks
-from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
+from plimsoll.tools.rados_bench import RadosBench, RadosBenchParameters
 from support.client_documents import BLOCK, RAMP, RUNTIME, document, facts, measurement, operation
+
+RADOS_BENCH = RadosBench()
 
 GIB = 2**30
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -15,10 +15,13 @@ from plimsoll.plan.refusals import run_rules
 from plimsoll.protocol.assignment import client_of, client_token
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.tools.base import AnyTool
-from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench import RADOS_BENCH
+from plimsoll.tools.fio.tool import Fio
+from plimsoll.tools.rados_bench import RadosBench
 from plimsoll.tools.registry import TOOLS
 from support.specs import KEY, PAIRS, pairs_plan, pairs_run
+
+FIO = Fio()
+RADOS_BENCH = RadosBench()
 
 SECONDS = 4 + 1 + TRIAL_OVERHEAD_SECONDS
 

@@ -2,10 +2,14 @@
 
 from plimsoll.plan.refusals import run_rules, workload_rules
 from plimsoll.tools.base import ToolParameters
-from plimsoll.tools.bonnie import BONNIE
-from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench import RADOS_BENCH
+from plimsoll.tools.bonnie import Bonnie
+from plimsoll.tools.fio.tool import Fio
+from plimsoll.tools.rados_bench import RadosBench
 from plimsoll.tools.registry import TOOLS
+
+BONNIE = Bonnie()
+FIO = Fio()
+RADOS_BENCH = RadosBench()
 
 
 def test_a_workload_has_one_of_the_tools() -> None:

@@ -3,8 +3,9 @@
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from plimsoll.agent.readings import Host
@@ -12,8 +13,16 @@ from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import ArmOrder, ServeOrder
+from plimsoll.tools.base import Command
 
 AGENT = 7
+
+
+def together(commands: Iterable[Command]) -> Command:
+    """Return the first command, which starts the others with it."""
+    first, *others = commands
+    return replace(first, beside=tuple(others))
+
 
 STAT = """\
 cpu  1000 10 200 5000 300 5 15 40 100 0

@@ -23,11 +23,15 @@ from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample
 from plimsoll.report.figure import ReportedRun
 from plimsoll.report.view import Block, Chart, Details, Section, Table, Text
 from plimsoll.tools.base import AnyTool, Output, StepContext, StepKind, Timing, ToolParameters
-from plimsoll.tools.iperf3 import IPERF3
-from plimsoll.tools.netcat import NETCAT
-from plimsoll.tools.ping import PING
+from plimsoll.tools.iperf3 import Iperf3
+from plimsoll.tools.netcat import Netcat
+from plimsoll.tools.ping import Ping
 from plimsoll.tools.target import PeerTarget
 from support.full_documents import FULL_SUITE, FULL_SUITE_STATUS
+
+IPERF3 = Iperf3()
+NETCAT = Netcat()
+PING = Ping()
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 

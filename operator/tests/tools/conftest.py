@@ -12,9 +12,11 @@ import pytest
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, Target, VolumeKind, VolumeTarget
 from support.goldens import CEPH_VERSIONS, recorded
+
+FIO = Fio()
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(

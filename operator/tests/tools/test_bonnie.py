@@ -13,12 +13,14 @@ from pydantic import JsonValue
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Output, StepContext, StepKind, own_files_command
-from plimsoll.tools.bonnie import BONNIE, FORMAT, PHASES, BonnieParameters, read_report
+from plimsoll.tools.base import Output, StepContext, StepKind
+from plimsoll.tools.bonnie import FORMAT, PHASES, Bonnie, BonnieParameters, read_report
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.goldens import recorded
 
 from .conftest import replaced, step_context
+
+BONNIE = Bonnie()
 
 MEBIBYTE = 2**20
 FILE = VolumeTarget(kind=VolumeKind.FILE, path="/data/plimsoll.data", size=64 * MEBIBYTE)
@@ -114,7 +116,7 @@ def test_steps_make_the_directory_and_remove_it() -> None:
 def test_directory_is_new(tmp_path: Path) -> None:
     context = replace(CONTEXT, step=StepKind.PREPARE, target=replace(FILE, path=str(tmp_path / "data")))
     (left := Path(context.own_directory) / "left").mkdir(parents=True)
-    subprocess.run(own_files_command(context, FILE.size, ("true",)).argv, check=True)
+    subprocess.run(command(context), check=True)
     assert [*left.parent.iterdir()] == []
 
 

@@ -7,9 +7,12 @@ import pytest
 
 from plimsoll.tools.cast import ACTOR_CLIENT, Cast, Round, all_at_once
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
+from plimsoll.tools.fio.tool import Fio
+from plimsoll.tools.osd_bench import OsdBench, OsdBenchParameters
 from plimsoll.tools.registry import TOOLS
+
+FIO = Fio()
+OSD_BENCH = OsdBench()
 
 
 @dataclass

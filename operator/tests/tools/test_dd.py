@@ -11,12 +11,14 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext
-from plimsoll.tools.dd import DD, DdParameters
+from plimsoll.tools.dd import Dd, DdParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 from support.goldens import VERSIONS
 from support.goldens import recorded as recorded_output
 
 from .conftest import replaced, step_context
+
+DD = Dd()
 
 MEBIBYTE = 2**20
 SECOND = 10**9

@@ -12,8 +12,10 @@ from pydantic import JsonValue
 from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio.distribution import Pareto, Zipf, scattered_blocks
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, FioParameters, Trace
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import VolumeKind, VolumeTarget
+
+FIO = Fio()
 
 MEBIBYTE = 2**20
 Arrival = tuple[int, str, int, int]

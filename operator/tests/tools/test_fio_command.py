@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from plimsoll.tools.base import StepContext, Timing
 from plimsoll.tools.fio.command import gap_milliseconds, measure_command, work_bytes
 from plimsoll.tools.fio.parameters import Engine, FioParameters, Pattern
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 from .conftest import step_context
+
+FIO = Fio()
 
 MEBIBYTE = 2**20
 SEQUENTIAL = [pattern for pattern in Pattern if not pattern.is_random]

@@ -10,10 +10,12 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.sample import MAX_GAPS, Cells, Measurement, OperationSample
 from plimsoll.tools.fio.logs import JobCompletions, SeriesError, check_gaps, gaps_of, stretches_of
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from support.client_documents import SECOND, latency
 
 from .conftest import FILE, load, step_context
+
+FIO = Fio()
 
 WIDTH = 10
 

@@ -15,10 +15,12 @@ from plimsoll.tools.fio.preparation import (
     precondition_command,
     prefill_command,
 )
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import ImageTarget
 
 from .conftest import FILE, IMAGE, Golden, load, parse, step_context
+
+FIO = Fio()
 
 MEBIBYTE = 2**20
 

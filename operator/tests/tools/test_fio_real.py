@@ -17,8 +17,10 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.preparation import changed_bytes, precondition_command, prefill_command
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import VolumeKind, VolumeTarget
+
+FIO = Fio()
 
 MEBIBYTE = 2**20
 _STOPS = 4

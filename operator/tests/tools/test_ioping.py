@@ -12,11 +12,13 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext
-from plimsoll.tools.ioping import IOPING, MAX_REQUESTS, IopingParameters
+from plimsoll.tools.ioping import MAX_REQUESTS, Ioping, IopingParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 from support.goldens import recorded
 
 from .conftest import replaced, step_context
+
+IOPING = Ioping()
 
 MEBIBYTE = 2**20
 SECOND = 10**9

@@ -13,11 +13,13 @@ from plimsoll.api.names import Layer, Operation
 from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import Output, StepKind
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
-from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
+from plimsoll.tools.iperf3 import Iperf3, Iperf3Parameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.goldens import VERSIONS, NetworkGolden, network_golden
 
 from .conftest import pair_context
+
+IPERF3 = Iperf3()
 
 SECOND = 10**9
 

@@ -15,10 +15,12 @@ from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepKind
-from plimsoll.tools.kube_burner import KUBE_BURNER, KubeBurnerParameters
+from plimsoll.tools.kube_burner import KubeBurner, KubeBurnerParameters
 from plimsoll.tools.target import ApiTarget
 
 from .conftest import FILE, step_context
+
+KUBE_BURNER = KubeBurner()
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "kube-burner-2.7.3"
 CLAIMS, PODS, SUMMARY = (

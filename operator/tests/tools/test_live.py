@@ -12,11 +12,14 @@ from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate
 from plimsoll.tools.base import AnyTool, P, Tool, ToolParameters
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench import RADOS_BENCH
+from plimsoll.tools.fio.tool import Fio
+from plimsoll.tools.rados_bench import RadosBench
 from plimsoll.tools.registry import TOOLS
 
 from .conftest import text_golden
+
+FIO = Fio()
+RADOS_BENCH = RadosBench()
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 READ, WRITE, TRIM = Operation.READ, Operation.WRITE, Operation.TRIM

@@ -8,11 +8,13 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Layer, Operation
 from plimsoll.tools.base import StepKind
 from plimsoll.tools.cast import serving_port
-from plimsoll.tools.netcat import NETCAT, NetcatParameters
+from plimsoll.tools.netcat import Netcat, NetcatParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.goldens import network_golden
 
 from .conftest import pair_context
+
+NETCAT = Netcat()
 
 SECOND = 10**9
 WHOLE = network_golden("netcat-1.10-receive")

@@ -10,11 +10,13 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import StepKind
-from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
+from plimsoll.tools.osd_bench import OsdBench, OsdBenchParameters
 from plimsoll.tools.target import OsdsTarget
 from support.goldens import NEW_ROOK, rook
 
 from .conftest import step_context, text_golden
+
+OSD_BENCH = OsdBench()
 
 CONTEXT = step_context(OsdsTarget(keyring="/etc/keyring"), 0, 0)
 

@@ -11,11 +11,13 @@ from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.ping import PING, PingParameters
+from plimsoll.tools.ping import Ping, PingParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.goldens import VERSIONS, NetworkGolden, network_golden
 
 from .conftest import replaced, step_context
+
+PING = Ping()
 
 SECOND = 10**9
 

@@ -12,10 +12,12 @@ from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind
-from plimsoll.tools.rados_bench import RADOS_BENCH, Progress, RadosBenchParameters, cells_between
+from plimsoll.tools.rados_bench import Progress, RadosBench, RadosBenchParameters, cells_between
 from plimsoll.tools.target import PoolTarget
 
 from .conftest import replaced, step_context, text_golden
+
+RADOS_BENCH = RadosBench()
 
 SECOND = 10**9
 POOL = PoolTarget(pool="bench", namespace="run-0", user="agent")

@@ -9,10 +9,12 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind
-from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
+from plimsoll.tools.rbd_bench import RbdBench, RbdBenchParameters
 from plimsoll.tools.target import ImageTarget
 
 from .conftest import IMAGE, replaced, step_context, text_golden
+
+RBD_BENCH = RbdBench()
 
 SECOND = 10**9
 WRITE = RbdBenchParameters(concurrency=4)

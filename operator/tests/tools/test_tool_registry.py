@@ -6,12 +6,15 @@ from plimsoll.api.run import Workload
 from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepKind, ToolParameters
 from plimsoll.tools.fio.parameters import FioParameters, Pattern
-from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
+from plimsoll.tools.fio.tool import Fio
+from plimsoll.tools.rados_bench import RadosBench, RadosBenchParameters
 from plimsoll.tools.registry import DEPTH_AXES, LAYERS, SIZE_AXES, TOOLS
 from plimsoll.tools.target import TargetKind
 
 from .conftest import FILE, step_context
+
+FIO = Fio()
+RADOS_BENCH = RadosBench()
 
 
 @pytest.mark.parametrize("key", TOOLS)

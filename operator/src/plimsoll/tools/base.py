@@ -13,7 +13,6 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.line import Vary
 from plimsoll.api.model import BlockSize, Integer, Model, Rule, ServerOnly, Size
 from plimsoll.api.names import Layer, Operation
-from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.status import LiveRate
 from plimsoll.api.storage import RANDOM_DATA, DataContent, KeyringReference, Volume
@@ -78,12 +77,6 @@ class Command:
     def all(self) -> "tuple[Command, ...]":
         """The command and the others that start with it."""
         return (self, *self.beside)
-
-
-def together(commands: Iterable[Command]) -> Command:
-    """Return the first command, which starts the others with it."""
-    first, *others = commands
-    return replace(first, beside=tuple(others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,7 +334,7 @@ class Tool(ABC, Generic[P]):
     parameters: type[P]  # the model that validates its parameters
 
     def steps(self, parameters: P) -> Sequence[StepKind]:
-        """Return the steps of one trial in order, without `serve`; with `own_files`, `own_files_command` has them."""
+        """Return the steps of one trial in order, without `serve`."""
         return (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP) if self.own_files else (StepKind.MEASURE,)
 
     def cast(self, parameters: P, roster: Sequence[RosterMember], clients: int) -> Cast:
@@ -387,23 +380,6 @@ class Tool(ABC, Generic[P]):
         return measurement.model_copy(update={"tool": self.key, "tool_version": version})
 
 
-def own_files_command(context: StepContext, size: int, measure: Sequence[str]) -> Command:
-    """Return the command of a step of a tool with `own_files`; ValueError if their `size` exceeds the data set."""
-    directory, available = context.own_directory, context.target_of(VolumeTarget).size
-    if size > available:
-        raise ValueError(
-            f"size {format_quantity(size)} exceeds the data set of {format_quantity(available)}; lower size, or raise "
-            "spec.storage.volume.size"
-        )
-    match context.step:
-        case StepKind.PREPARE:
-            return Command(argv=("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory))
-        case StepKind.CLEAN_UP:
-            return Command(argv=("rm", "-rf", "--", directory))
-        case _:
-            return Command(argv=tuple(measure))
-
-
 class PeerParameters(ToolParameters):
     """The parameters of a tool between two clients."""
 
@@ -433,7 +409,8 @@ class PeerTool(Tool[P]):
             port = serving_port(context.client, peer) if serves else serving_port(peer, context.client)
             command = self.peer_command(parameters, context, address, port)
             commands.append(replace(command, accepts_only=address if serves else ""))
-        return together(commands)
+        first, *others = commands
+        return replace(first, beside=tuple(others))
 
     def is_serving(self, parameters: P, printed: str) -> bool:
         return "accepting only " in printed

@@ -12,12 +12,11 @@ from plimsoll.api.model import BlockSize, Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Command, MebiBytes, Output, StepContext, Tool, ToolParameters, own_files_command
+from plimsoll.tools.base import Command, MebiBytes, Output, StepContext, StepKind, Tool, ToolParameters
 from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, sort_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 MEBIBYTE = 2**20
-
 
 ChunkSize = Literal["1Ki", "2Ki", "4Ki", "8Ki", "16Ki", "32Ki", "64Ki", "128Ki", "256Ki", "512Ki", "1Mi"]
 FileSize = Annotated[BlockSize, Field(ge=1, le=64 * MEBIBYTE)]
@@ -186,7 +185,19 @@ class Bonnie(Tool[BonnieParameters]):
                 f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, "
                 "which bonnie++ cannot count; raise chunkSize, or lower size"
             )
-        return own_files_command(context, size, ("bonnie++", *_options(parameters, context, size)))
+        directory, available = context.own_directory, context.target_of(VolumeTarget).size
+        if size > available:
+            raise ValueError(
+                f"size {format_quantity(size)} exceeds the data set of {format_quantity(available)}; lower size, or "
+                "raise spec.storage.volume.size"
+            )
+        match context.step:
+            case StepKind.PREPARE:
+                return Command(argv=("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory))
+            case StepKind.CLEAN_UP:
+                return Command(argv=("rm", "-rf", "--", directory))
+            case _:
+                return Command(argv=("bonnie++", *_options(parameters, context, size)))
 
     def parse(self, parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step, and refuse one that contradicts what was requested."""
@@ -233,9 +244,6 @@ class Bonnie(Tool[BonnieParameters]):
             untimed=tuple(untimed),
             warnings=bounded([*report.warnings, *too_fast, *excerpt(output.stderr, without=_TABLE)]),
         )
-
-
-BONNIE = Bonnie()
 
 
 def read_report(output: Output) -> BonnieReport:

@@ -76,15 +76,11 @@ def choose_clients(roster: Iterable[RosterMember], count: int) -> tuple[int, ...
 
 
 class Pairing(StrEnum):
-    """The pairs that are active at the same time.
+    """The pairs that are active at the same time."""
 
-    EachPair is one pair at a time, until every client has loaded every server: the cells of a matrix. With OneToAll,
-    one client at a time loads all servers. With AllAtOnce, all clients load at the same time, each one server; without
-    servers, every second client serves the one before it, because a client never does both in one round.
-    """
-
-    EACH_PAIR = "EachPair"
-    ONE_TO_ALL = "OneToAll"
+    EACH_PAIR = "EachPair"  # one pair at a time, until every client has loaded every server: the cells of a matrix
+    ONE_TO_ALL = "OneToAll"  # one client at a time loads all servers
+    # All clients load, each one server; without servers, every second one serves the one before it, and does not load
     ALL_AT_ONCE = "AllAtOnce"
 
 
@@ -127,8 +123,7 @@ def paired_size(pairing: Pairing, clients: int, servers: int) -> CastSize:
     return sizes[pairing] if partners else CastSize(0, 0, 1)
 
 
-SERVING_PORTS = range(20_480, 24_576)
-"""Below the ports that Linux assigns to connections, and above the ports of Ceph's daemons."""
+SERVING_PORTS = range(20_480, 24_576)  # above the ports of Ceph's daemons, below those that Linux assigns
 
 
 def serving_port(server: int, client: int) -> int:

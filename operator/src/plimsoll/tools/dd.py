@@ -153,9 +153,6 @@ class Dd(Tool[DdParameters]):
         )
 
 
-DD = Dd()
-
-
 def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
     usable = volume.size // 2 if parameters.operation == "Copy" else volume.size
     fitting = usable // parameters.block_size

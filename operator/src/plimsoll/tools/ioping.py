@@ -145,9 +145,6 @@ class Ioping(Tool[IopingParameters]):
         )
 
 
-IOPING = Ioping()
-
-
 def _read_report(output: Output, timing: Timing) -> _Report:
     *lines, last = output.stdout.split("\n")
     total = _TOTAL.fullmatch(lines[-1]) if lines else None

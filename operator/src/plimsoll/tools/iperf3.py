@@ -174,9 +174,6 @@ class Iperf3(PeerTool[Iperf3Parameters]):
         )
 
 
-IPERF3 = Iperf3()
-
-
 def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     if output.exit_code and not output.stdout.strip():
         raise OutputError(f"iperf3 failed with {failure(output)}")

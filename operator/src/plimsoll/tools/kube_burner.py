@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -98,9 +98,7 @@ class KubeBurnerParameters(ToolParameters):
 
 
 CONFIG_FILE = "config.yml"
-COLLECTED = "collected"
-"""Directory with the files of the indexer."""
-
+COLLECTED = "collected"  # directory with the files of the indexer
 _CLAIM_FILE = "pvc.yml"
 _POD_FILE = "pod.yml"
 _NUMBER = "{{.Iteration}}-{{.Replica}}"
@@ -215,34 +213,18 @@ def read_log(output: Output) -> tuple[list[str], list[str]]:
     return [*errors], throttling
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
+class _Kind(NamedTuple):
     """What kube-burner measures of one kind of object."""
 
     operation: Operation
-    prefix: str  # of the file with its documents
-    name: str
+    key: str  # begins the name of the file with its documents, and of the field with its name
     latency: str  # field with the time from its creation until it is usable
     noun: str
     done: str
 
 
-_CLAIM = _Kind(
-    operation=Operation.BIND_CLAIM,
-    prefix="pvcLatencyMeasurement-",
-    name="pvcName",
-    latency="bindingLatency",
-    noun="PVC",
-    done="bound",
-)
-_POD = _Kind(
-    operation=Operation.START_POD,
-    prefix="podLatencyMeasurement-",
-    name="podName",
-    latency="containersStartedLatency",
-    noun="pod",
-    done="ready",
-)
+_CLAIM = _Kind(Operation.BIND_CLAIM, "pvc", "bindingLatency", "PVC", "bound")
+_POD = _Kind(Operation.START_POD, "pod", "containersStartedLatency", "pod", "ready")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,13 +286,9 @@ class KubeBurner(Tool[KubeBurnerParameters]):
             started_at=output.launched_at,
             runtime=max((item.usable_at for item in usable), default=start) - start,
             operations=tuple(
-                OperationSample(
-                    operation=kind.operation,
-                    ios=len(items),
-                    bytes=0,
-                    latency=sample_of([item.latency for item in items]),
-                )
+                OperationSample(operation=kind.operation, ios=len(items), bytes=0, latency=sample_of(latencies))
                 for kind, items in timed.items()
+                for latencies in ([item.latency for item in items],)
             ),
             pace=_pace(parameters, timed[_CLAIM]),
             inexact=sum(not pod.exact for pod in pods) / len(pods) if pods else None,
@@ -319,14 +297,8 @@ class KubeBurner(Tool[KubeBurnerParameters]):
         )
 
 
-KUBE_BURNER = KubeBurner()
-
-
 def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> str:
-    """Return the content of PODS_FILE from pods and events as the API server returns them; empty without ready pods.
-
-    Only pods with names of kube-burner's template count, and none that is being deleted: a churn may create it again.
-    """
+    """Return the content of PODS_FILE from pods and events of the API server; empty without ready pods."""
     # When containers last started, by the UID of the pod and the path in it.
     times: dict[tuple[str, str], int] = {}
     for event in events:
@@ -334,6 +306,7 @@ def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, A
             about = event.get("involvedObject", {})
             container = about.get("uid", ""), about.get("fieldPath", "")
             times[container] = max(times.get(container, 0), int(match["time"], 16))
+    # Only pods of kube-burner's template, and none that is being deleted: a churn may create it again.
     ready = (pod for pod in pods if _NAME.fullmatch(pod["metadata"]["name"]) and not is_going(pod) and is_ready(pod))
     entries = [entry for pod in ready if (entry := _entry(pod, times))]
     return json.dumps(entries) if entries else ""
@@ -390,10 +363,10 @@ def _all_timed(parameters: KubeBurnerParameters, summary: JsonNode, output: Outp
     """Return the objects of each kind that were usable in time; OutputError if some cannot be of this job."""
     timed: dict[_Kind, list[_Timed]] = {}
     for kind in (_CLAIM, _POD) if parameters.pods else (_CLAIM,):
-        names = [name for name in output.files if name.startswith(kind.prefix)]
+        prefix = f"{kind.key}LatencyMeasurement-"
+        names = [name for name in output.files if name.startswith(prefix)]
         if len(names) > 1:
-            several = ", ".join(sorted(map(printable, names)))
-            raise OutputError(f"there are several files {kind.prefix}*.json: {several}")
+            raise OutputError(f"there are several files {prefix}*.json: {', '.join(sorted(map(printable, names)))}")
         # Without any usable object, kube-burner writes no file.
         documents = _documents_of(output, names[0]) if names else []
         timed[kind] = [_timed(kind, parameters, summary, document) for document in documents]
@@ -426,7 +399,7 @@ def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, doc
     if iteration >= parameters.objects:
         raise OutputError(f"{document.path}.jobIteration is {iteration}, but there are only {parameters.objects}")
     return _Timed(
-        name=document[kind.name].line(),
+        name=document[f"{kind.key}Name"].line(),
         iteration=iteration,
         created=_converted(document["timestamp"], nanoseconds_of, "a time"),
         latency=document[kind.latency].count(at_most=10**9) * MILLISECOND,
@@ -468,10 +441,8 @@ def _remarks(parameters: KubeBurnerParameters, pods: Sequence[_Timed]) -> Iterat
         # It times one after the other.
         yield f"{wanted - len(pods)} of {wanted} pods were deleted by the churn before kube-burner had timed them"
     if missed:
-        yield (
-            f"kube-burner missed the start of {len(missed)} of {wanted} pods; their times are from the cluster's own "
-            "events"
-        )
+        number = f"{len(missed)} of {wanted} pods"
+        yield f"kube-burner missed the start of {number}; their times are from the cluster's own events"
     if inexact := sum(not pod.exact for pod in missed):
         yield f"{inexact} of {wanted} pods have no event of their start; their times may be up to 2 s too long"
     # Otherwise a second is less than a fifth of it.
@@ -483,7 +454,6 @@ def _remarks(parameters: KubeBurnerParameters, pods: Sequence[_Timed]) -> Iterat
 
 
 def _pace(parameters: KubeBurnerParameters, claims: Sequence[_Timed]) -> float | None:
-    """Return the rate at which objects were created, as a part of the requested one; None if it cannot be known."""
     if parameters.churn is not None or len(claims) != parameters.objects:
         return None
     taken = (max(claim.created for claim in claims) - min(claim.created for claim in claims)) / SECOND

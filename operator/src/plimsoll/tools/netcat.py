@@ -74,9 +74,6 @@ class Netcat(PeerTool[NetcatParameters]):
         )
 
 
-NETCAT = Netcat()
-
-
 def _measured_marks(text: str, timing: Timing) -> list[Mark]:
     (matches,), unknown = reading.sort_lines(text, _LINE)
     if unknown or not matches:

@@ -147,9 +147,6 @@ class OsdBench(Tool[OsdBenchParameters]):
         )
 
 
-OSD_BENCH = OsdBench()
-
-
 def _rate(number: int, document: JsonNode, parameters: OsdBenchParameters) -> OsdRate:
     # Crimson's OSDs put the fields into an object of their own.
     inner = [field for _, field in document.items() if isinstance(field.value, dict) and "bytes_written" in field]

@@ -131,9 +131,6 @@ class Ping(PeerTool[PingParameters]):
         )
 
 
-PING = Ping()
-
-
 def _measured_part(output: Output, parameters: PingParameters, timing: Timing) -> _Part:
     (answers, counts, _), unknown = sort_lines(output.stdout, _REPLY, _COUNTS, _OTHER)
     if not counts:

@@ -205,9 +205,6 @@ class RadosBench(Tool[RadosBenchParameters]):
         )
 
 
-RADOS_BENCH = RadosBench()
-
-
 def _bench(operation: str, seconds: int, object_size: int, concurrency: int) -> Iterator[str]:
     yield from ("bench", str(seconds), operation)
     # Reads use the size of the objects, and refuse the option.

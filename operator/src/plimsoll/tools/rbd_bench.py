@@ -89,10 +89,7 @@ class RbdBench(Tool[RbdBenchParameters]):
     least_runtime_seconds: ClassVar[int] = 3
 
     def command(self, parameters: RbdBenchParameters, context: StepContext) -> Command:
-        """Return the command, which runs until SIGTERM makes it print its totals and close the image.
-
-        SIGINT would leave the image locked until the lock times out. ValueError if the image is smaller than one block.
-        """
+        """Return the command, which SIGTERM ends; ValueError if the image is smaller than one block."""
         image, timing = context.target_of(ImageTarget), context.timing
         if parameters.block_size > image.size:
             size = format_quantity(image.size)
@@ -101,7 +98,7 @@ class RbdBench(Tool[RbdBenchParameters]):
             argv=ended_by_signal(
                 # Two seconds more, because the time of the command starts before the image is open.
                 timing.total_seconds + 2,
-                "TERM",
+                "TERM",  # prints the totals and closes the image; SIGINT would leave it locked until the lock times out
                 *("rbd", f"--id={image.user}", f"--rbd-cache={str(image.cache).lower()}", "bench"),
                 *(f"--io-type={parameters.operation}", f"--io-pattern={parameters.order}"),
                 *(f"--io-size={parameters.block_size}", f"--io-threads={parameters.concurrency}"),
@@ -141,9 +138,6 @@ class RbdBench(Tool[RbdBenchParameters]):
             errors=reading.bounded(messages if output.exit_code else ()),
             warnings=reading.bounded(report.warnings if output.exit_code else [*report.warnings, *messages]),
         )
-
-
-RBD_BENCH = RbdBench()
 
 
 def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:

@@ -16,9 +16,7 @@ from plimsoll.tools.base import Output, Timing
 SECOND = 10**9
 MILLISECOND = 10**6
 COUNT = r"\d{1,18}"
-NUMBER = rf"{COUNT}(?:\.{COUNT})?(?:e[+-]\d\d)?"
-"""Patterns of a whole number, and of any number that is not negative."""
-
+NUMBER = rf"{COUNT}(?:\.{COUNT})?(?:e[+-]\d\d)?"  # not negative
 MAX_MESSAGES = 50  # of errors and of warnings each; a broken device repeats the same message many times
 NOISE_CHARACTERS = 4000  # characters of a text that messages can quote
 UNTIMED = LatencySample(kind=LatencyKind.NONE)  # the latency of operations that the tool does not time
@@ -119,15 +117,12 @@ def closest(marks: Sequence[M], moment: int) -> M:
 
 
 def done_until(marks: Sequence[Mark], moment: int, *, close: int = 0) -> float:
-    """Return what was done until a moment, if it was done evenly between marks.
-
-    A mark less than `close` nanoseconds away counts as one at that moment, except the last mark: it is the end of the
-    series, which need not be the end of a second.
-    """
+    """Return what was done until a moment, evenly between marks; one less than `close` ns away counts as at it."""
     index = bisect_right(marks, moment, key=lambda mark: mark.moment)
     if index in {0, len(marks)}:
         return marks[-1 if index else 0].done
     before, after = marks[index - 1], marks[index]
+    # The last mark is the end of the series, which need not be the end of a second.
     near = closest((before, after) if index < len(marks) - 1 else (before,), moment)
     if abs(near.moment - moment) < close:
         return near.done
@@ -138,14 +133,13 @@ def done_until(marks: Sequence[Mark], moment: int, *, close: int = 0) -> float:
 def byte_sample(
     operation: Operation, connections: Sequence[tuple[Sequence[Mark], int]], start: int, end: int
 ) -> OperationSample:
-    """Add up connections, each with its marks and the bytes that arrived, which have no operations.
+    """Add up connections, each with its marks, about a second apart, and the bytes that arrived in all.
 
-    `start` and `end` are two of the marks' moments. Marks are about a second apart. A mark close to the end of a second
-    counts as its end, so that an interval without bytes remains a second without any; bytes between two other marks are
-    spread evenly. If the marks count sent bytes, the cells are scaled so that their sum is exactly what arrived.
+    `start` and `end` are two of the marks' moments. The cells add up to what arrived, even if marks count sent bytes.
     """
     series = []
     for marks, total in connections:
+        # A mark close to the end of a second counts as its end, so that an interval without bytes remains one.
         moved = [done_until(marks, edge, close=SECOND // 10) for edge in (*range(start, end, SECOND), end)]
         whole = moved[-1] - moved[0]
         scaled = [total * (done - moved[0]) / whole if whole else 0.0 for done in moved]

@@ -16,7 +16,7 @@ from plimsoll.measure.checks.judge import CHECKS
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.client_documents import (
     BLOCK,
@@ -30,6 +30,8 @@ from support.client_documents import (
     operation,
     quiet_host,
 )
+
+FIO = Fio()
 
 SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
 IOPS = 2000

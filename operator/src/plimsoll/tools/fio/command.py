@@ -14,8 +14,7 @@ from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, 
 from plimsoll.tools.fio.rules import MAX_ARRIVALS
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeTarget
 
-JOB = "measure"
-"""Name of every measuring job in the document."""
+JOB = "measure"  # name of every measuring job in the document
 DOCUMENT = "fio.json"
 LOG_MILLISECONDS = 1000  # interval of the rate logs
 _LOG_PREFIX = "fio"
@@ -122,10 +121,8 @@ def cache_environment(target: DataSet) -> Mapping[str, str]:
 
 
 def seed_arguments(seed: int) -> tuple[str, ...]:
-    """Return the seed, which fio multiplies by the job's number so that jobs differ.
-
-    fio 3.33 ignores it unless `randrepeat` is off. A seed of 0 makes all jobs alike; fio refuses one beyond 63 bits.
-    """
+    """Return the seed, which fio multiplies by the job's number so that jobs differ."""
+    # fio 3.33 ignores it unless `randrepeat` is off. A seed of 0 makes all jobs alike; fio refuses one beyond 63 bits.
     return "--randrepeat=0", f"--randseed={1 + seed % (2**63 - 1)}", "--random_generator=tausworthe64"
 
 

@@ -26,8 +26,8 @@ _MOST_TERMS = 10**7  # terms of the zeta function that fio adds up; it ignores t
 _EXACT_TERMS = 1000
 _LEAST_REACHED = 0.95  # the part of the blocks that get a rank at least (`scattered_blocks`)
 _WORD = 2**64
+# fio's hash of a rank is this multiple of it, modulo 2**64; the block is the rest by the number of blocks.
 _MULTIPLIER = 0x61C8864680B583EB
-"""fio's hash of a rank is this multiple of it, modulo 2**64; the block is the rest by the number of blocks."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -109,10 +109,8 @@ def skew_of(distribution: str, block_size: int) -> Zipf | Pareto | None:
 
 
 def scattered_blocks(blocks: int) -> int:
-    """Return the largest number of blocks, up to that number, over which fio scatters its ranks well.
-
-    Its hash gives several ranks to some blocks, and none to the others: 0.7 of them get one on average.
-    """
+    """Return the largest number of blocks, up to that number, over which fio scatters its ranks well."""
+    # Its hash gives several ranks to some blocks, and none to the others: 0.7 of them get one on average.
     return next((number for number in range(blocks, 0, -1) if _reached(number) >= _LEAST_REACHED), 0)
 
 

@@ -1,6 +1,5 @@
 """Finding fio's JSON document between other text, and reading its jobs and latencies."""
 
-import json
 import math
 import re
 from collections import Counter
@@ -27,11 +26,8 @@ MAX_MILLISECONDS = 10**13  # the year 2286 as a time; 300 years as a duration
 
 
 def read_document(text: str) -> tuple[JsonNode, list[str]]:
-    """Return the last document of a text, and remarks: the lines around all documents, at most 20 in a row.
-
-    fio indents everything inside a document, so a brace at the start of a line begins one. OutputError without a
-    complete document, with the place where the last one breaks off.
-    """
+    """Return a text's last document, and the lines around all; OutputError, with the place, if it breaks off."""
+    # fio indents everything inside a document, so a brace at the start of a line begins one.
     start = text.rfind("\n{") + 1
     if not text.startswith("{", start):
         begin = "; ".join(excerpt(text)[:3])
@@ -39,9 +35,7 @@ def read_document(text: str) -> tuple[JsonNode, list[str]]:
     try:
         fields, used = DECODER.raw_decode(text[start:])
     except (ValueError, RecursionError) as error:
-        position, reason = start, type(error).__name__
-        if isinstance(error, json.JSONDecodeError):
-            position, reason = start + error.pos, error.msg
+        position, reason = start + getattr(error, "pos", 0), getattr(error, "msg", type(error).__name__)
         line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
         raise OutputError(f"a JSON document breaks off at line {line}, column {column}: {reason}") from error
     before = "" if text.startswith("{") else text[: text.index("\n{")]

@@ -154,10 +154,9 @@ def finest_log(block_sizes: Sequence[int]) -> tuple[str, float]:
 def cells_of(
     jobs: Iterable[tuple[str, Totals]], operation: Operation, *, unit: float, size: float, idle: Sequence[Interval] = ()
 ) -> Cells:
-    """Return the series of one operation over all jobs, which measured at the same time, each with its log and totals.
+    """Return the series of one operation over all jobs; SeriesError if a log is damaged, or disagrees with its totals.
 
     A rate of 1 represents `unit` operations per second of `size` bytes. Nothing completed in the milliseconds `idle`.
-    SeriesError if a log is damaged, or disagrees with its job's totals.
     """
     series = []
     for log, totals in jobs:
@@ -243,10 +242,9 @@ def _counts(lines: Sequence[tuple[int, int]], unit: float, number: int) -> tuple
 
 
 def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
-    """Add unlogged operations to the last cells, and scale the logged ones so that the sum is the total.
+    """Add unlogged operations after the `closed` cells, and scale the logged ones so that the sum is the total.
 
-    `closed` is the number of complete cells. The error of the lines may be up to `_MAX_RATE_DEVIATION`, or `allowed`
-    operations if that is more.
+    The error of the lines may be up to `_MAX_RATE_DEVIATION`, or `allowed` operations if that is more.
     """
     if cells:
         # Those that completed in the ramp but were logged after it.

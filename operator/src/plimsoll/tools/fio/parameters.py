@@ -123,17 +123,16 @@ class Trace:
             # The lower bits are independent of the higher ones, which decide about the operation.
             size = hundred_sizes[kind % 2**32 * 100 // 2**32]
             last = self.blocks - size // unit
-            block = min(self._random_block(place), last) if self.is_random else following[operation]
-            if block > last:
-                block = 0
+            if not self.is_random:
+                block = following[operation] if following[operation] <= last else 0
+            elif self.skew is None:
+                block = min(place * self.blocks // _RANGE, last)
+            else:
+                rank = self.skew.rank(place / _RANGE, self.blocks)
+                block = min((rank * scattering_step(self.blocks) + self.seed) % self.blocks, last)
             following[operation] = block + size // unit
             yield f"{written} data {operation} {self.offset + block * unit} {size}\n"
         yield f"{end} data close\n"
-
-    def _random_block(self, place: int) -> int:
-        if self.skew is None:
-            return place * self.blocks // _RANGE
-        return (self.skew.rank(place / _RANGE, self.blocks) * scattering_step(self.blocks) + self.seed) % self.blocks
 
     def _numbers(self) -> Iterator[tuple[int, int, int]]:
         """Yield triples of uniformly distributed numbers below 2**64, which only the seed determines."""
@@ -348,10 +347,15 @@ class FioParameters(ToolParameters):
 
     def _label(self, depth: str) -> str:
         shares = "/".join(str(share) for share in self.shares.values())
+        sizes = [f"{format_quantity(size)}/{percent}" for size, percent in self.block_sizes.items()]
+        least, most = (format_quantity(bound(self.block_sizes)) for bound in (min, max))
         parts = (
             (self.pattern.value, True),
             (shares, self.pattern.is_mixed),
-            (self._sizes_label(), True),
+            (least, len(sizes) == 1),
+            # Three are short enough for a label.
+            ("+".join(sizes), 1 < len(sizes) <= 3),  # noqa: PLR2004
+            (f"{least} to {most}", len(sizes) > 3),  # noqa: PLR2004
             (depth, depth != ""),
             (self.random_distribution.replace(":", " "), self.random_distribution != UNIFORM),
             (f"x{self.jobs} jobs", self.jobs > 1),
@@ -367,10 +371,3 @@ class FioParameters(ToolParameters):
             ("of the next client", self.reads_next_client),
         )
         return " ".join(part for part, is_shown in parts if is_shown)
-
-    def _sizes_label(self) -> str:
-        sizes = [f"{format_quantity(size)}/{percent}" for size, percent in self.block_sizes.items()]
-        if len(sizes) == 1:
-            return format_quantity(*self.block_sizes)
-        least, most = (format_quantity(bound(self.block_sizes)) for bound in (min, max))
-        return "+".join(sizes) if len(sizes) <= 3 else f"{least} to {most}"  # noqa: PLR2004 - short enough for a label

@@ -16,14 +16,10 @@ _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
 
 SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)  # depths for which fio reports how often they were full. A depth of 1 always is
+# Random arrivals per second of a client. What a submission takes beyond `ALLOWED_SECONDS` shifts all later arrivals; 2
+# us are a tenth of the mean gap at this rate.
 MAX_OFFERED = 50_000
-"""Random arrivals per second of a client. What a submission takes beyond `ALLOWED_SECONDS` shifts all later arrivals;
-2 us are a tenth of the mean gap at this rate."""
-
-MAX_ARRIVALS = 4_000_000
-"""Random arrivals of a client in one measurement. fio keeps them all in memory, in about 110 bytes each; their traces
-have about 35 bytes for each."""
-
+MAX_ARRIVALS = 4_000_000  # of a client in one measurement: fio keeps each in 110 bytes of memory, and a trace in 35
 _SEARCH = "!has(self.fio) || !has(self.line)"
 _UNIFORM = "self.randomDistribution == 'random'"
 _CONTENTS = (

@@ -29,15 +29,10 @@ _STATUS = re.compile(
 _VALUE = re.compile(
     r"(?P<letter>[rwt])=(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<prefix>[kKMGTP]?)(?P<binary>i?)(?:B/s)?", re.ASCII
 )
-_RUNNING = frozenset("RrWwMmDd")
-_OVER = frozenset("FfE_X")
-"""States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
-
-_RAMP_STEP_SINCE = (3, 42)
-"""The first version in which a helper thread ends the ramp, not the operation that completes after it."""
-_RAMP_STEP = 1000 * MILLISECOND
-"""Time between two looks of that thread (`RAMP_PERIOD_CHECK_MSEC`), which may look just before the ramp is over."""
-
+# States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp.
+_RUNNING, _OVER = frozenset("RrWwMmDd"), frozenset("FfE_X")
+_RAMP_STEP_SINCE = (3, 42)  # since then, a helper thread ends the ramp, not the operation that completes after it
+_RAMP_STEP = 1000 * MILLISECOND  # between two looks of that thread (`RAMP_PERIOD_CHECK_MSEC`), maybe just too early
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
@@ -76,10 +71,7 @@ class Fio(Tool[FioParameters]):
         return parameters.until is not None
 
     def live(self, parameters: FioParameters, printed: str) -> tuple[LiveRate, ...]:
-        """Return the rates in the last status line; empty unless this and the previous line belong to the measurement.
-
-        After a line of the ramp, the rates would include I/O of the ramp.
-        """
+        """Return the rates in the last status line; empty if it or the one before, as of the ramp, is not measured."""
         *ended, _ = re.split(r"[\r\n]+", printed)
         matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match]
         # The states of jobs, such as `m(2),f(1)`: all have begun to measure, and one still does.
@@ -165,9 +157,6 @@ class Fio(Tool[FioParameters]):
         )
 
 
-FIO = Fio()
-
-
 def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
     """Return the share of submissions that filled the depth, 0 to 1; None if fio does not report it for that depth."""
     if depth not in EXACT_DEPTHS:
@@ -190,9 +179,9 @@ def _timed(jobs: Sequence[JsonNode], operation: Operation) -> int:
 
 
 def _span(job: JsonNode, printed_at: int) -> _Span:
-    """Return the time in which a job measured; before fio 3.36, it is assumed to end when the document is printed."""
     runtime = _runtime(job)
     start = job["job_start"].count(at_most=MAX_MILLISECONDS) if "job_start" in job else 0
+    # Before fio 3.36, it is assumed to end when the document is printed.
     estimate = max(0, printed_at - runtime)
     return _Span(start=start or estimate, end=(start or estimate) + runtime, is_estimated=not start)
 
@@ -216,11 +205,9 @@ def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
 
 
 def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParameters) -> OperationSample:
-    """Add up one operation over all jobs.
-
-    Only timed operations count, which completed during the measurement. `total_ios` counts issued operations, without
-    the ones in flight at the end of the ramp. `io_bytes` may contain a block of the ramp per job.
-    """
+    """Add up one operation over all jobs: those that were timed, which completed during the measurement."""
+    # `total_ios` counts issued operations, without the ones in flight at the end of the ramp. `io_bytes` may contain a
+    # block of the ramp per job.
     directions = [job[operation] for job in jobs]
     for job, direction in zip(jobs, directions, strict=True) if operation is not Operation.SYNC else ():
         if job["error"].count() or direction["short_ios"].count() + direction["drop_ios"].count():
