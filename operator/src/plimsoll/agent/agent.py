@@ -176,12 +176,6 @@ def _lead_of_wall_clock() -> int:
     return max(time.time_ns() - time.monotonic_ns() for _ in range(_CLOCK_PROBES))
 
 
-def _worst_clock(before: _Comparison, after: _Comparison, lead_at_start: int) -> Clock:
-    """Return the larger certain offset before, at the start of, or after a trial: the clock may be set in between."""
-    clocks = [before.clock, after.clock, before.at(lead_at_start), after.at(lead_at_start)]
-    return max(clocks, key=lambda clock: abs(clock.offset) - clock.error)
-
-
 class _SilenceError(Exception):
     pass
 
@@ -221,11 +215,8 @@ class Agent:
         except PreparationError as error:
             _log.error("%s", error)
             return EXIT_UNUSABLE
-        except _SilenceError:
-            if answer := self._connection.last_error:
-                _log.error("the conductor answered only errors for %g s: %s", self._silence, answer)
-            else:
-                _log.error("the conductor did not answer for %g s", self._silence)
+        except _SilenceError as error:
+            _log.error("%s", error)
             return EXIT_SILENCE
         finally:
             for task in tasks:
@@ -236,7 +227,9 @@ class Agent:
     async def _watch_silence(self) -> None:
         while time.monotonic() - self._connection.last_answer < self._silence:  # noqa: ASYNC110 - time is no event
             await asyncio.sleep(RETRY_SECONDS)
-        raise _SilenceError
+        if answer := self._connection.last_error:
+            raise _SilenceError(f"the conductor answered only errors for {self._silence:g} s: {answer}")
+        raise _SilenceError(f"the conductor did not answer for {self._silence:g} s")
 
     async def _listen(self) -> None:
         """Obey orders; if another conductor has taken over, stop all work and register with it."""
@@ -403,13 +396,16 @@ class Agent:
             reporting.cancel()
         try:
             after = await until_answered(self._compare_clocks)
+            # The larger certain offset counts: the clock may be set before, at the start of, or after a trial.
+            clocks = [before.clock, after.clock, before.at(lead_at_start), after.at(lead_at_start)]
+            clock = max(clocks, key=lambda clock: abs(clock.offset) - clock.error)
             post = messages.ResultPost(
                 epoch=self._epoch,
                 client=self._identity.client,
                 instance=self._instance,
                 trial=order.trial,
                 round_number=order.round_number,
-                document=document.model_copy(update={"clock": _worst_clock(before, after, lead_at_start)}),
+                document=document.model_copy(update={"clock": clock}),
             )
             kept = await until_answered(lambda: self._connection.post(post))
         except messages.RefusedError as refused:
@@ -436,9 +432,8 @@ class Agent:
         return _Comparison(clock, _lead_of_wall_clock())
 
     async def _report_failure(self, message: str, sequence: int) -> None:
-        await self._send(
-            self._report(messages.AgentState.FAILED, sequence, message=message[: messages.MAX_REPORT_CHARACTERS])
-        )
+        short = message[: messages.MAX_REPORT_CHARACTERS]
+        await self._send(self._report(messages.AgentState.FAILED, sequence, message=short))
 
     async def _send(self, report: messages.Report) -> None:
         """Send a report until it arrives. If it is refused, the next request for orders shows the reason."""

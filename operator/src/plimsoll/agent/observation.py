@@ -33,7 +33,7 @@ from plimsoll.agent.volume import (
     read_mounts,
 )
 from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, Measurement, MemoryUse, NetworkUse, ToolIo
-from plimsoll.tools.target import VolumeKind, VolumeTarget
+from plimsoll.tools.target import VolumeTarget
 
 _NEVER_DATA = (PurePosixPath("/proc"), PurePosixPath("/sys"), PurePosixPath("/dev/shm"))  # noqa: S108 - nothing is written there
 _MAX_CHARACTERS = 256
@@ -59,7 +59,7 @@ class DataSetStorage:
     identity: str = ""  # what identifies it under any device number and on any mount; empty if unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DataSetIdentity:
     """How the kernel identifies a data set."""
 
@@ -76,25 +76,23 @@ class DataSetIdentity:
 
 def identify(target: VolumeTarget) -> DataSetIdentity:
     """Return the identity of a data set; OSError if it does not exist."""
-    status = Path(target.path).stat()
-    is_device = target.kind is VolumeKind.DEVICE
-    return DataSetIdentity(
-        path=os.path.realpath(target.path),
-        file=None if is_device else (status.st_dev, status.st_ino),
-        device=status.st_rdev if is_device else status.st_dev,
-    )
+    return DataSetIdentity(os.path.realpath(target.path), *_numbers(Path(target.path).stat()))
+
+
+def _numbers(status: os.stat_result) -> tuple[tuple[int, int] | None, int]:
+    """Return `DataSetIdentity.file` and `device` of a block device or file."""
+    is_device = stat.S_ISBLK(status.st_mode)
+    return (None, status.st_rdev) if is_device else ((status.st_dev, status.st_ino), status.st_dev)
 
 
 class OpenFiles:
     """Looks repeatedly at a tool's open files until the data set is among them."""
 
     def __init__(self, identity: DataSetIdentity, *, work_directory: str, proc: Path) -> None:
-        self._identity = identity
+        self._identity, self._proc = identity, proc
         self._not_data = (*_NEVER_DATA, PurePosixPath(os.path.realpath(work_directory)))
-        self._proc = proc
-        self._has_data_set = False
+        self._has_data_set, self._instead = False, ""
         self._open_before: frozenset[str] = frozenset()
-        self._instead = ""
 
     @property
     def foreign_target(self) -> str:
@@ -128,11 +126,9 @@ class OpenFiles:
             if not name.startswith("/") or any(PurePosixPath(name).is_relative_to(place) for place in self._not_data):
                 return ""
             status = link.stat()
-            is_device = stat.S_ISBLK(status.st_mode)
-            if is_device or stat.S_ISREG(status.st_mode):
-                file = None if is_device else (status.st_dev, status.st_ino)
-                device = status.st_rdev if is_device else status.st_dev
-                return self._identity.path if (file, device) == (self._identity.file, self._identity.device) else name
+            if stat.S_ISBLK(status.st_mode) or stat.S_ISREG(status.st_mode):
+                is_same = _numbers(status) == (self._identity.file, self._identity.device)
+                return self._identity.path if is_same else name
         return ""
 
 
@@ -252,10 +248,9 @@ def _known(**words: str) -> dict[str, JsonValue]:
 def host_use_during(
     bounds: Bounds, snapshots: Sequence[HostSnapshot], *, start: int, runtime: int, storage: DataSetStorage
 ) -> HostUse | None:
-    """Return the load between the last snapshot before a measurement and the first one after it.
+    """Return the load between the snapshots around a measurement from `start` (Unix ns) that took `runtime` (ns).
 
-    None if the snapshots do not enclose the measurement, or if a counter that every Linux has decreased. The
-    measurement began at `start` (Unix nanoseconds) and took `runtime` (nanoseconds).
+    None if no snapshots enclose it, or if a counter that every Linux has decreased.
     """
     window = _window(snapshots, start, runtime)
     if not window:

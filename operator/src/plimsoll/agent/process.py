@@ -27,8 +27,8 @@ STDERR_FILE = "stderr"
 _IS_OUTPUT = re.compile(rf"(?:{STDOUT_FILE}|{STDERR_FILE})(?:-\d+)?")
 _TAIL_BYTES = 4096
 _STALE_SECONDS = 5.0
+# Overwritten terminal lines. Anchored at the start of a line: unanchored, a line of a megabyte would take hours.
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
-"""Overwritten terminal lines. Anchored at the start of a line: unanchored, a line of a megabyte would take hours."""
 _MAX_FILE_BYTES = 64 * 2**20
 _POLL_SECONDS = 1.0
 _READ_SECONDS = 0.01  # interval of looks whether a command has begun to read its input
@@ -36,19 +36,13 @@ _TERM_SECONDS = 2.0  # time for a tool to end after SIGTERM; fio closes its imag
 # Time for a killed tool, or a cancelled file operation, to end. One that needs more waits in the kernel for its storage
 _KILL_SECONDS = 5.0
 FILE_SECONDS = 300.0  # time for a file operation, which takes seconds on storage that responds
-Watch = Callable[[int], None]
-"""Called with the process id of a running command about every second; an exception kills the command."""
-Progress = Callable[[int, int, str], None]
-"""Called with the prefilled bytes and their total, and the current step; it is empty for the prefill."""
-
+Watch = Callable[[int], None]  # called with a running command's process id every second; an exception kills it
+Progress = Callable[[int, int, str], None]  # called with prefilled bytes, their total, and the step; empty in a prefill
 STDERR_TAIL = 2000  # characters of a tool's own output that are kept
-ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
-"""The library that limits a command to one peer; built from `runner/accept.c`."""
-
+ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"  # limits a command to one peer; built from `runner/accept.c`
 _LINES_AT_ONCE = 20_000  # lines of an input between which a preparation can be cancelled
 STALL_SECONDS = 300.0  # a command that sends nothing for this long is stuck; Ceph replaces a dead OSD much sooner
 _STALL_BYTES = 2**20  # far above the traffic that keeps connections to a cluster alive in that time
-
 
 T = TypeVar("T")
 
@@ -80,14 +74,12 @@ async def run(
     started: Callable[[asyncio.subprocess.Process], None] = lambda _: None,
     gate: Gate | None = None,
 ) -> Output:
-    """Run a command in a directory and return its output. Cancellation ends it with all its children.
+    """Run a command in a directory and return its output; OverdueError if it did not end within `limit_seconds`.
 
-    With a `gate`, it begins when that is opened, and is watched and limited from then on; only a command with
-    `Command.held` is started before. `number` tells commands apart that run in one directory at the same time.
-    `started` is called with the process, which may still exist afterwards: see `Programs.unended`. Overwritten terminal
-    lines are dropped. A command that cannot be started ends with exit code 127, as in a shell.
-
-    OverdueError: it did not end within `limit_seconds`.
+    Cancellation ends it with all its children. With a `gate`, it begins when that is opened, and is watched and limited
+    from then on; only one with `Command.held` is started before. `number` tells commands apart that run in one
+    directory at the same time. `started` is called with the process, which may still exist afterwards: see
+    `Programs.unended`. A command that cannot be started ends with exit code 127, as in a shell.
     """
     if gate is not None and command.held is None:
         await gate.wait()
@@ -111,6 +103,11 @@ async def run(
             started(process)
             return process
 
+        def print_read_bytes(pid: int) -> None:
+            if (read := (process_io(pid) or {}).get("rchar")) is not None:
+                stdout.write(f"{time.time_ns()} {read}\n".encode())
+                stdout.flush()
+
         try:
             if gate is not None and command.held is not None:
                 process, launched_at = await _start_at(gate, command.held, begin)
@@ -120,7 +117,7 @@ async def run(
             stderr.write(f"{DIE_WITH_PARENT[0]}: {error}".encode())
             exit_code = 127
         else:
-            meter = partial(_print_read_bytes, stdout) if command.metered_seconds else None
+            meter = print_read_bytes if command.metered_seconds else None
             limit = command.metered_seconds or limit_seconds
             exit_code = await _wait(process, watches, limit, meter=meter, stderr=stderr_path)
     finished_at = time.time_ns()
@@ -162,7 +159,10 @@ async def _start_at(
         os.write(write_end, held.unfinished.encode())
         process = await begin(os.fdopen(read_end, "rb"), *held.arguments)
         try:
-            while not (gate.is_open.is_set() or process.returncode is not None or _is_read(write_end)):  # noqa: ASYNC110
+            # Until it has read everything that was written.
+            while fcntl.ioctl(write_end, termios.FIONREAD, bytes(4)) != bytes(4):
+                if gate.is_open.is_set() or process.returncode is not None:
+                    break
                 await asyncio.sleep(_READ_SECONDS)
             await gate.wait()
         except asyncio.CancelledError:
@@ -174,18 +174,6 @@ async def _start_at(
         return process, opened_at
     finally:
         os.close(write_end)
-
-
-def _is_read(pipe: int) -> bool:
-    """Whether everything that was written to a pipe has been read."""
-    return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4)
-
-
-def _print_read_bytes(lines: BinaryIO, pid: int) -> None:
-    read = (process_io(pid) or {}).get("rchar")
-    if read is not None:
-        lines.write(f"{time.time_ns()} {read}\n".encode())
-        lines.flush()
 
 
 async def _wait(
@@ -305,8 +293,7 @@ class Programs:
     async def in_thread(self, name: str, operation: Callable[[], T], limit_seconds: float | None = FILE_SECONDS) -> T:
         """Return the result of a file operation that may hang with its storage; `name` is its name in messages.
 
-        After its time limit (PreparationError), or a few seconds after a cancellation, it counts as unended. It has a
-        thread of its own, so that it keeps neither other operations waiting nor the agent from exiting.
+        After its time limit (PreparationError), or a few seconds after a cancellation, it counts as unended.
         """
         result: concurrent.futures.Future[T] = concurrent.futures.Future()
 
@@ -319,6 +306,7 @@ class Programs:
         done = asyncio.wrap_future(result)
         pending = (other for other in self._file_operations if not other[1].done())
         self._file_operations = [*pending, (name, done)]
+        # In a thread of its own, it keeps neither other operations waiting nor the agent from exiting.
         Thread(target=work, daemon=True).start()
         try:
             await asyncio.wait({done}, timeout=limit_seconds)
@@ -383,8 +371,7 @@ class Programs:
     ) -> Output:
         """Run a command and its companions in its own directory; see `plimsoll.agent.process.run`.
 
-        The first command that fails ends the others, and its output is returned. If the output is `excused`, the exit
-        code counts as 0.
+        The first one that fails ends the others, and its output is returned. An `excused` output counts as a success.
         """
         runnable = [
             replace(single, argv=self.resolved(single.argv), environment=self.environment(single))
@@ -438,11 +425,10 @@ class Programs:
         ready: Callable[[], Awaitable[None]],
         ends_with_client: bool = False,
     ) -> None:
-        """Run a server, `name` in messages, in its own empty directory until it ends or this is cancelled.
+        """Run a server in its own empty directory until it ends; PreparationError if it fails, or serves nobody.
 
-        `is_serving` judges by the server's recent output whether clients may connect; then `ready` is awaited. With
-        `ends_with_client`, a server that has listened may end with any exit code. PreparationError: the server failed,
-        or ended before clients could connect.
+        Once `is_serving` judges by its recent output that clients may connect, `ready` is awaited. With
+        `ends_with_client`, a server that has listened may end with any exit code.
         """
         running = asyncio.create_task(
             self.run(command, directory, excused=lambda output: ends_with_client and is_serving(output.stdout))
@@ -489,10 +475,8 @@ class StallWatch:
     """Watches that a command that writes through librbd, which the kernel does not count, sends data."""
 
     def __init__(self, proc: Path = Path("/proc"), *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._proc = proc
-        self._clock = clock
-        self._sent = 0
-        self._sent_at = clock()
+        self._proc, self._clock = proc, clock
+        self._sent, self._sent_at = 0, clock()
 
     def look(self, pid: int) -> None:
         """Raise StalledError if the process has sent too little for too long. Call it about every second."""

@@ -18,13 +18,10 @@ _BLOCK_BYTES = 512
 _IO_COUNTERS = {"read_bytes", "write_bytes"}
 _IDLE = (3, 4)  # columns of /proc/stat with idle time: idle, and idle while waiting for I/O
 _ACCOUNTED = 8  # columns that add up to the total; guest time, which follows, is part of user time
-_CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
-"""Limits in a device's `queue` at which the kernel splits an operation."""
-
+_CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")  # a device's limits at which the kernel splits I/O
+# Files of a block device that identify it: of logical volumes, loop devices, RBD images by krbd and rbd-nbd, disks.
 _DISK_IDENTITIES = ("wwid", "device/wwid", "serial", "device/serial")
 _IDENTITIES = ("dm/uuid", "loop/backing_file", "device/image_id", "backend", *_DISK_IDENTITIES)
-"""Files of a block device that identify it: of logical volumes, loop devices, RBD images by krbd and rbd-nbd, disks."""
-
 _MAX_IDENTITY = 200
 _PAGE = 4096
 _SECTOR_BYTES = 512
@@ -99,13 +96,13 @@ class Cgroup:
 
     def read(self) -> CgroupCounters:
         stats = [_table(level / "cpu.stat") for level in self.cpu.levels()] if self.cpu else []
-        memory = "memory.current" if self.unified else "memory.usage_in_bytes"
-        used = None
-        if self.accounting and self.unified:
-            used = _total([_table(self.accounting.directory / "cpu.stat")], "usage_usec", _MICROSECOND)
-        elif self.accounting:
+        used, memory, throttled = None, "memory.usage_in_bytes", ("throttled_time", 1)
+        if self.accounting:
             used = _number(self.accounting.directory / "cpuacct.usage")
-        throttled = ("throttled_usec", _MICROSECOND) if self.unified else ("throttled_time", 1)
+        if self.unified:
+            memory, throttled = "memory.current", ("throttled_usec", _MICROSECOND)
+            own = [_table(self.accounting.directory / "cpu.stat")] if self.accounting else []
+            used = _total(own, "usage_usec", _MICROSECOND)
         return CgroupCounters(
             cpu=used,
             throttled_periods=_total(stats, "nr_throttled"),
@@ -192,9 +189,9 @@ class ToolAccount:
 
     def end(self) -> ToolCounters | None:
         """Return the tool's total I/O, after its end; None if `look` never saw any, as without accounting."""
-        after = _ended_children_counters()
         if not self.is_visible:
             return None
+        after = _ended_children_counters()
         return ToolCounters(read=after.read - self._before.read, written=after.written - self._before.written)
 
 
@@ -221,7 +218,7 @@ class Traffic:
     sent: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DeviceCounters:
     """Counters of a block device (the kernel's `block/stat`)."""
 
@@ -368,14 +365,8 @@ class Host:
     def _device(self, number: str) -> DeviceCounters | None:
         with suppress(OSError, ValueError, IndexError):
             counters = [int(text) for text in (self.sys / "dev/block" / number / "stat").read_text().split()]
-            return DeviceCounters(
-                read_sectors=counters[2],
-                written_sectors=counters[6],
-                reads=counters[0],
-                writes=counters[4],
-                busy=counters[9],
-                waiting=counters[10],
-            )
+            reads, _, read_sectors, _, writes, _, written_sectors, _, _, busy, waiting, *_ = counters
+            return DeviceCounters(read_sectors, written_sectors, reads, writes, busy, waiting)
         return None
 
 

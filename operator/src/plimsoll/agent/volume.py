@@ -22,9 +22,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 ALIGNMENT = 2**20  # data sets are whole mebibytes
 _BLOCK_BYTES = 512
 _UNSUPPORTED = 2
-_WRITTEN_SHARE = 0.99
-"""A file with fewer allocated blocks than this share of its size has holes; file systems round slightly."""
-
+_WRITTEN_SHARE = 0.99  # a file with fewer allocated blocks has holes; file systems round slightly
 _MOST_PERCENT = 95  # a data set never takes more of the free space than this, unless `fillPercent` is higher
 SHARED_FILE = "shared.data"
 _OTHERS_SECONDS = 15.0
@@ -130,10 +128,7 @@ class FileVolume(_OwnFile):
     mount_table: Path | None = None
 
     def target(self, fill_percent: int) -> VolumeTarget:
-        """Return the data set: that share of the capacity, or of the free space if less than 5 % of it would remain.
-
-        So it has the planned size on every file system with room for it, however much the file system itself needs.
-        """
+        """Return the data set: that share of the capacity, or of the free space if less than 5 % of it would remain."""
         check_usable(self.path.parent, self.mount_table)
         available = available_bytes(self.path.parent, occupied_bytes(self.path))
         planned = (self.capacity or available) * fill_percent // 100
@@ -295,12 +290,9 @@ class SharedFileVolume(SharedVolume):
         return occupied
 
     def create(self, target: VolumeTarget) -> None:
-        """Create the file with the size of all regions: a tool would replace one that is too short.
-
-        All clients give it the same size, so that none truncates another's data. CephFS may count another client's
-        extension against the quota before this client sees the new size, so a full quota is final only after some time.
-        """
+        """Create the file with the size of all regions: a tool would replace one that is too short."""
         deadline, size = time.monotonic() + _OTHERS_SECONDS, self.clients * target.size
+        # CephFS may count another client's extension, to the same size, against the quota before this client sees it.
         with Path(target.path).open("ab") as file:
             while os.fstat(file.fileno()).st_size != size:
                 try:

@@ -86,12 +86,8 @@ class Worker:
         """Set up a worker for the tools with the keys `tools`; `binaries` maps names of programs to paths."""
         self.archive: Archive | None = None  # where raw output is kept; None if it is not
         self.caches = CacheDropper(node, allowed=False)  # of this node; by default they are not dropped
-        self._client = client
-        self._node = node
-        self._volume = volume
+        self._client, self._node, self._volume, self._host, self._tools = client, node, volume, host, tools
         self._programs = process.Programs(directory, binaries)
-        self._host = host
-        self._tools = tools
         self._versions: dict[str, str] = {}
         self._targets = {type(target): target for target in targets}
         self._data_set: PreparedDataSet | None = None
