@@ -25,12 +25,8 @@ from plimsoll.plan.fingerprint import fingerprint
 from plimsoll.plan.refusals import offer_at, search_settings
 
 MAX_ATTEMPTS = 3  # an aborted or invalid trial is repeated at most twice
+# Up to this number, interruptions by the user do not use up a trial's attempts; in a search, over all its probes.
 MAX_UNCHARGED_ATTEMPTS = 20
-"""Up to this number, interruptions by the user do not use up a trial's attempts; in a search, over all its probes.
-
-The size of results is bounded.
-"""
-
 _NEIGHBOURS = 2  # on each side of the line, the trials that keep their histograms: a result has room for a few
 
 
@@ -88,11 +84,7 @@ class Search:
 
 
 def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial], calm: Line | None = None) -> Search:
-    """Return the search at a point after its trials; one for the storm line after that for the `calm` line.
-
-    Trials may be damaged, or from another version: one without a load tells nothing, but uses up its number, like a
-    pending probe whose load is not the next one.
-    """
+    """Return the search at a point after its trials; one for the storm line after that for the `calm` line."""
     settings = search_settings(point, asked)
     if calm is not None and calm.ending is not None:
         settings = settings.below(calm)
@@ -103,6 +95,7 @@ def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial], calm: Li
     earlier = [trial for number in sorted(probes) if number != last for trial in probes[number]]
     attempts = probes.get(last, [])
     if not is_settled(attempts, uncharged_attempts(earlier)):
+        # A pending probe whose load is not the next one tells nothing, but uses up its number.
         number = max(last, 0)
         progress = _progress(earlier, number, settings)
         if all(trial.probe is not None and trial.probe.offered == progress.next_load for trial in attempts):
@@ -135,23 +128,17 @@ def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
 def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
     """Return the probes with the loads next to the line on both sides; before it is known, next to the last load."""
-    loads = {
-        trial.pass_number: arrived_load(trial, trial.probe)
-        for trial in trials
-        if trial.probe and trial.probe.offered > 0
-    }
+    probed = ((trial.pass_number, trial, trial.probe) for trial in trials if trial.probe)
+    loads = {number: arrived_load(trial, probe) for number, trial, probe in probed if probe.offered > 0}
     if not loads:
         return set()
     line = search.progress.line
     centre = line.estimate or line.low or line.high or loads[max(loads)]
-    below = [number for number, load in loads.items() if load <= centre]
-    above = [number for number, load in loads.items() if load > centre]
-
-    def distance(number: int) -> tuple[float, int]:
-        """Of equal loads, the last is nearest."""
-        return abs(math.log(loads[number] / centre)), -number
-
-    return {number for side in (below, above) for number in sorted(side, key=distance)[:_NEIGHBOURS]}
+    # The nearest first; of equal loads, the last.
+    ordered = sorted(loads, key=lambda number: (abs(math.log(loads[number] / centre)), -number))
+    below = [number for number in ordered if loads[number] <= centre]
+    above = [number for number in ordered if loads[number] > centre]
+    return {*below[:_NEIGHBOURS], *above[:_NEIGHBOURS]}
 
 
 class Ledger:
@@ -166,8 +153,7 @@ class Ledger:
     ) -> None:
         """Continue with the recorded trials, and the matrices of those that count, by point.
 
-        `ended` are the points whose results say that their searches ended. To compute that again for all of them would
-        keep a conductor busy for longer than its clients wait.
+        `ended` are the points whose results say that their searches ended: to compute that takes too long.
         """
         self.plan = plan
         self._ended = frozenset(ended)

@@ -27,12 +27,10 @@ from plimsoll.plan.document import Plan
 if TYPE_CHECKING:
     from plimsoll.conductor.ceph.watch import CephCluster
 
-
 EXIT_COMPLETE = 0  # every planned trial is recorded
 EXIT_INTERRUPTED = 3  # stopped on request; a later conductor continues
+# Failures that a restart of the conductor would not fix.
 EXIT_OF_FAILURE = {reason: code for code, reason in enumerate(FailureReason, 10)}
-"""Failures that a restart of the conductor would not fix."""
-
 _TICK_SECONDS = 0.1
 _OTHER_STRANGERS = 128
 _STRANGER_SECONDS = 10.0  # an agent authenticates with its first request after the handshake

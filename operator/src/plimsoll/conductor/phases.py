@@ -187,10 +187,9 @@ Phase = Gathering | AwaitingWindow | Preparing | Settling | Gating | InFlight | 
 
 
 class Start:
-    """Whether all clients have registered since the conductor's Job was created.
+    """Whether all clients have registered since the conductor's Job was created, together with theirs.
 
-    The clients' Jobs were created with it, and the operator ends a run whose volumes and pods take too long. So the
-    conductor gives up only after `provisionSeconds` and `readySeconds`, of which the first are no time of the run.
+    Until then it waits for `provisionSeconds`, which are no time of the run, and for `readySeconds`.
     """
 
     def __init__(self, *, job: str, before: RunState | None, timeouts: Timeouts, now: float) -> None:
@@ -238,9 +237,7 @@ class ClusterView:
 
     prepared: bool  # the cluster contains everything that the run needs; never reverts to false
     problems: tuple[str, ...] = ()  # reasons why no attempt may start now
-    # Problems that matter even if the run ignores the cluster's health: options without the run's values make a trial
-    # Invalid.
-    differing_options: tuple[str, ...] = ()
+    differing_options: tuple[str, ...] = ()  # problems that matter even if the run ignores the cluster's health
     refusal: FailureReason | None = None  # why it will never be prepared, such as an option that Ceph refuses
     osds: OsdsSeen = NO_OSDS  # the most OSDs that have been seen so far
     # The health checks that end the run if they appear under load; None if the cluster did not report its status
@@ -252,14 +249,9 @@ class Gate:
     """A session's knowledge of the cluster. The default gate watches no cluster and is always open."""
 
     def __init__(self, *, watched: bool = False, required: bool = True, fresh_seconds: float = 15.0) -> None:
-        """Start closed if a cluster is `watched`.
-
-        Unless a healthy cluster is `required`, the gate ignores all problems but differing options once the cluster is
-        prepared. A view expires after `fresh_seconds`.
-        """
-        self.is_watched = watched
-        self._required = required
-        self._fresh_seconds = fresh_seconds
+        """Start closed if a cluster is `watched`; unless a healthy one is `required`, only its options matter then."""
+        self.is_watched, self._required = watched, required
+        self._fresh_seconds = fresh_seconds  # after which a view expires
         self.view = ClusterView(prepared=not watched)
         self.danger: Failure | None = None  # why the run has to end at once
         self._seen_at = float("-inf")

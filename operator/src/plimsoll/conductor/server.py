@@ -26,12 +26,9 @@ _BODY_SECONDS = 10.0  # time limit of a small body
 _SMALL_BYTES = 128 * 2**10  # size up to which a body is read without a turn
 _LARGE_AT_ONCE = 4
 _PACE_BYTES = 2**20  # minimum rate of a large body, per second
-_PACE_GRACE_SECONDS = 2.0
-"""Time by which a large body may fall behind; longer than the event loop is busy with other documents."""
+_PACE_GRACE_SECONDS = 2.0  # a large body may fall behind by this time; longer than other documents keep the loop busy
 
-Know = Callable[[web.RequestHandler, int], None]
-"""Called with a connection and the number of the client that has authenticated on it."""
-
+Know = Callable[[web.RequestHandler, int], None]  # called with a connection and the client authenticated on it
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _STATUS_OF_REFUSAL: dict[messages.RefusalCode, int] = {
@@ -134,11 +131,11 @@ class Rendezvous:
 
     def application(self) -> web.Application:
         application = web.Application(middlewares=[self._guard])
-        application.router.add_get("/v1/clock", self._clock)
-        application.router.add_post("/v1/clients", self._register)
-        application.router.add_get("/v1/orders", self._orders)
-        application.router.add_post("/v1/reports", self._report)
-        application.router.add_post("/v1/results", self._result)
+        for path, handler in (("/v1/clock", self._clock), ("/v1/orders", self._orders)):
+            application.router.add_get(path, handler)
+        posts = {"/v1/clients": self._register, "/v1/reports": self._report, "/v1/results": self._result}
+        for path, handler in posts.items():
+            application.router.add_post(path, handler)
         return application
 
     def wake(self) -> None:

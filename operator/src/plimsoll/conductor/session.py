@@ -105,11 +105,10 @@ class Session:
         if post.epoch != self.epoch:
             return False
         client = self.roster.registered(post.client, post.instance, moment.seconds)
-        if not isinstance(self.phase, phases.Running):
+        attempt = self.phase.attempt if isinstance(self.phase, phases.Running) else None
+        if attempt is None or (post.trial, post.round_number) != (attempt.key, attempt.round_number):
             return False
-        attempt = self.phase.attempt
-        is_current = (post.trial, post.round_number) == (attempt.key, attempt.round_number)
-        if not is_current or post.client not in attempt.round.loading or post.client in attempt.documents:
+        if post.client not in attempt.round.loading or post.client in attempt.documents:
             return False
         attempt.documents[post.client] = post.document
         client.give(messages.WaitOrder())
@@ -325,17 +324,17 @@ class Session:
     def _leave_gating(self, phase: phases.Gating, moment: Moment) -> bool:
         self.start.check_registrations(phase, self.roster, moment.seconds)
         problems = self.gate.problems(moment.seconds)
-        if problems and moment.seconds < phase.deadline and self.gate.view.refusal is None:
+        if not problems:
+            # A client may have died in the meantime.
+            return self._gather(moment)
+        reasons = first_few(problems, separator="; ")
+        if refusal := self.gate.view.refusal:
+            return self._fail(refusal, reasons, moment)
+        if moment.seconds < phase.deadline:
             return False
-        if problems and (refusal := self.gate.view.refusal):
-            return self._fail(refusal, first_few(problems, separator="; "), moment)
-        if problems:
-            limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
-            reasons = first_few(problems, separator="; ")
-            message = f"the cluster was not ready within {limit}: {reasons}; fix this or raise the limit"
-            return self._fail(FailureReason.GATE_CLOSED, message, moment)
-        # A client may have died in the meantime.
-        return self._gather(moment)
+        limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
+        message = f"the cluster was not ready within {limit}: {reasons}; fix this or raise the limit"
+        return self._fail(FailureReason.GATE_CLOSED, message, moment)
 
     def _new_attempt(self, key: TrialKey, started_at: str) -> Attempt:
         point, offer = self.plan.point(key.point), self.ledger.offer(key)

@@ -131,9 +131,8 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("details of findings on attempts that do not count", _if_invalid(_with_short_findings)),
 )
 
+# Without them, another conductor would not know whether a client was replaced.
 _DIGESTS = ("digests of the clients' nodes and volumes", _without("place_digests"))
-"""Without them, another conductor would not know whether a client was replaced."""
-
 _OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("steadiness", _without(*_STEADINESS)),
     ("details of findings", _with_short_findings),

@@ -18,33 +18,26 @@ from plimsoll.ceph.document import AES256K, key_type, without_keys
 from plimsoll.ceph.rights import request_of
 from plimsoll.ceph.versions import cannot_read
 
-FORCE_FULL = "--force-full"
-"""Has `rados rm` remove objects from a pool that is full, where it would wait for space otherwise."""
-
+FORCE_FULL = "--force-full"  # has `rados rm` remove objects from a full pool, where it would wait for space
 _PROGRAM = Path(__file__).with_name("monitor_program.py")
+# The distribution's interpreter, which sees Ceph's modules; a virtual environment on top of it does not.
 _INTERPRETER = Path(sys.base_prefix) / "bin" / "python3"
-"""The distribution's interpreter, which sees Ceph's modules; a virtual environment on top of it does not."""
-
 _KILLED_SECONDS = 5.0
 _LIMIT_SECONDS = 30.0
 
 _REFUSED = re.compile(r"\((1|13)\) |EACCES|EPERM|Operation not permitted|permission denied", re.IGNORECASE)
 _MISSING = re.compile(r"\(2\) No such file or directory|ENOENT")
 _PRESENT = re.compile(r"\(17\) File exists|EEXIST")
-_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \S+ +-?\d+ ")
-"""The libraries' log lines, which standard error contains besides the command's own messages."""
-
+_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \S+ +-?\d+ ")  # of the libraries, on standard error like messages
 _NOT_CONNECTED = "error connecting to the cluster"
 _KEYRING = re.compile(r"^\s*keyring\s*=\s*(\S+)", re.MULTILINE)
 _SHOWN_CHARACTERS = 300
 
 
 async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = False) -> asyncio.subprocess.Process:
-    """Start a command in a session of its own, with pipes for output and errors, and for its input if it has one.
+    """Start a command in a session of its own, with pipes; OSError if it cannot be started.
 
     With `logs_errors` its errors go to this program's, except for lines with a key.
-
-    OSError: it cannot be started.
     """
     errors = _pipe_to_log() if logs_errors else asyncio.subprocess.PIPE
     starting = asyncio.ensure_future(
@@ -141,8 +134,7 @@ class UnresponsiveError(CommandError):
 class Commands:
     """Ceph's commands as one CephX user, on the cluster that `CEPH_CONF` names.
 
-    Those of `ceph`, which itself takes a quarter of a processor second for each, share a connection of librados. It is
-    in a process of its own, which librados may hang or end.
+    Those of `ceph`, which is slow to start, share a connection of librados, in a process that it may hang or end.
     """
 
     def __init__(self, user: str, *, limit_seconds: float = _LIMIT_SECONDS) -> None:
@@ -165,8 +157,6 @@ class Commands:
 
     async def ceph(self, *arguments: str, limit_seconds: float | None = None) -> str:
         """Run a command of `plimsoll.ceph.rights` as `ceph` would, and return its output, as JSON where possible.
-
-        Commands take turns on one connection, which lasts until `close` or until one of them fails.
 
         CommandError: it failed, did not answer in time, or could not be started. ValueError: the command is unknown.
         """
@@ -198,11 +188,7 @@ class Commands:
         return output.decode(errors="replace")
 
     async def _exchange(self, question: Mapping[str, object]) -> tuple[int, str, bytes]:
-        """Return exit code, message and output of a command of the monitors, or of an OSD.
-
-        Unless it succeeds or its object does not exist, the next command makes another connection: a monitor knows the
-        capabilities that a user had when it connected.
-        """
+        """Return exit code, message and output of a command of the monitors, or of an OSD."""
         if self._process is not None and self._process.returncode is not None:
             await self._end()
         process = self._process = self._process or await start(
@@ -219,6 +205,7 @@ class Commands:
             code = header["code"]
             return code, header["message"], output
         finally:
+            # A monitor knows the capabilities that a user had when it connected: the next command connects again.
             if code not in {0, errno.ENOENT}:
                 await self._end()
 

@@ -71,10 +71,9 @@ async def options_of_others(commands: Commands, *, uid: str) -> list[str]:
 
 
 async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> tuple[CephOption, ...]:
-    """Set options after recording their previous values under `key`, unless that is done.
+    """Record options' previous values under `key`, set them, and return them as the database stores them.
 
-    Returns them with their values as the database stores them. NotPreparedError if they cannot be set; see
-    `Commands.ceph` for other errors.
+    NotPreparedError if they cannot be set; see `Commands.ceph` for other errors.
     """
     record = await read_record(commands, key)
     if record is None:
@@ -129,10 +128,9 @@ async def restore_options(commands: Commands, *, key: str) -> None:
 async def record_osds(
     commands: Commands, osds: Iterable[int], action: Literal["Out", "Down"], *, key: str
 ) -> tuple[RecordedOsd, ...]:
-    """Add OSDs that are to be taken away to the record under `key`.
+    """Add OSDs that are to be taken away to the record under `key`; see `Commands.ceph`.
 
-    ValueError if one is down or out already, or if another run has a record: it may have taken others away. See
-    `Commands.ceph` for other errors.
+    ValueError if one is down or out already, or if another run has a record: it may have taken others away.
     """
     record, present = await read_record(commands, key) or OptionRecord(), await _osds(commands)
     recorded = []

@@ -22,24 +22,17 @@ from plimsoll.ceph.safety import fill_problem, quota_bytes
 from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from plimsoll.conductor.ceph import options as osd_options
-from plimsoll.conductor.ceph.commands import (
-    FORCE_FULL,
-    CommandError,
-    Commands,
-    UnresponsiveError,
-    if_present,
-)
+from plimsoll.conductor.ceph.commands import FORCE_FULL, CommandError, Commands, UnresponsiveError, if_present
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 from plimsoll.plan.expand import estimate
 
-_FEATURES = "layering,exclusive-lock"
-"""The features that librbd needs to write. Others, such as object-map, cost additional operations."""
-
+_FEATURES = "layering,exclusive-lock"  # what librbd needs to write; others, such as object-map, cost operations
 _AT_ONCE = 4
 
 _log = logging.getLogger(__name__)
 
 Noted = Mapping[str, Sequence[str]]  # the flags that the run sets, by pool: those that were not set before
+# Field of `Outputs` -> arguments of `ceph` for the monitors. The manager may hang alone, so it is asked last.
 _QUESTIONS = {
     "versions": ("versions",),
     "status": ("status",),
@@ -50,10 +43,7 @@ _QUESTIONS = {
     "pools": ("osd", "pool", "ls", "detail"),
     "crush_rules": ("osd", "crush", "rule", "dump"),
 }
-"""Field of `Outputs` -> arguments of `ceph` for the monitors. The manager may hang alone, so it is asked last."""
-
-_ASKED_OSDS = 64
-"""Each of their settings takes a command, and of a larger cluster they are enough to show what is usual."""
+_ASKED_OSDS = 64  # each of their settings takes a command; of a larger cluster they show what is usual
 
 
 async def create_images(
@@ -272,15 +262,14 @@ def _pool_problems(target: CephTarget, existing: Mapping[str, PoolDetail]) -> li
     """Return how the pools differ from the plan: Rook calls a pool ready even if a part of its setup failed."""
     if missing := [name for name in target.pools if name not in existing]:
         return [f"pool {name} does not exist" for name in missing]
+    unsettled = (pool for name in target.pools if not (pool := existing[name]).is_settled)
     problems = [
         f"pool {pool.name} is changing from {pool.pg_num} to {pool.pg_num_target} placement groups; wait, or switch "
         "off its autoscaler"
-        for pool in map(existing.__getitem__, target.pools)
-        if not pool.is_settled
+        for pool in unsettled
     ]
-    return problems + [
-        text for name, wanted in target.made_pools.items() for text in _differences(wanted, existing[name])
-    ]
+    made = ((wanted, existing[name]) for name, wanted in target.made_pools.items())
+    return problems + [difference for wanted, pool in made for difference in _differences(wanted, pool)]
 
 
 def _differences(wanted: Pool, pool: PoolDetail) -> Iterator[str]:

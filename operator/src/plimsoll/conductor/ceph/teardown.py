@@ -22,21 +22,15 @@ from plimsoll.conductor.ceph.options import RecordError, restore_options
 from plimsoll.conductor.ceph.prepare import restore_scrubs
 from plimsoll.plan.document import flags_object, image_prefix, options_key, rados_namespace
 
+# Problems appear in the run's status only when the program ends; then it is restarted, for hours if necessary.
 _LIMIT_SECONDS = 120.0
-"""Problems appear in the run's status only when the program ends; then it is restarted, for hours if necessary."""
-
 _PURGE_SECONDS = 300.0
-"""A purge takes as long as it takes, but only when the program ends does the run's status say how much is left."""
-
-_REMOVAL_SECONDS = 600.0
-"""An image has many objects, and the image of a dead client is in use until its watch expires."""
-
+_REMOVAL_SECONDS = 600.0  # an image has many objects, and a dead client's is in use until its watch expires
 _PAUSE_SECONDS = 5.0
 _OBJECTS_AT_ONCE = 200
 _AT_ONCE = 4
+# With one of these anywhere, `rados` prints its usage, does nothing, and succeeds (Ceph, ceph_argparse.cc).
 _USAGE = frozenset({"-h", "--help"})
-"""With one of these anywhere, `rados` prints its usage, does nothing, and succeeds (Ceph, ceph_argparse.cc)."""
-
 _OUT_OF_REACH = (
     "object %r in namespace %s of pool %s is left: its locator %r contains a NUL, which no Ceph command accepts; "
     "remove it with a program that uses librados' C++ API, or with its pool"
@@ -80,11 +74,7 @@ async def tear_down(
     purge_seconds: float = _PURGE_SECONDS,
     pause_seconds: float = _PAUSE_SECONDS,
 ) -> Remains:
-    """Clean up, with retries until the limit, and then wait for the purge until its own limit.
-
-    A pool that no longer exists is clean. A missing capability ends the retries, and so does a malformed record of
-    options if nothing else is left.
-    """
+    """Clean up, with retries until the limit, and then wait for the purge until its own limit."""
     problems = await _removed(commands, target, limit_seconds=limit_seconds, pause_seconds=pause_seconds)
     if problems or target.only_restores or not target.file_system:
         return Remains(problems)

@@ -29,8 +29,7 @@ _PAUSE_SECONDS = 3.0
 _PERIOD_SECONDS = 5.0
 _RELEASE_SECONDS = 15.0  # a conductor has 30 s to end after SIGTERM, and first records the attempt in flight
 _OSD_SECONDS = 2.0  # what giving back an OSD may take: monitors commit a change of their map every second
-_SAMPLE_SECONDS = 12.0
-"""A cluster that takes longer for its status is not healthy, and a conductor has 30 s to end after SIGTERM."""
+_SAMPLE_SECONDS = 12.0  # a cluster that takes longer is not healthy, and after SIGTERM a conductor has 30 s to end
 
 See = Callable[[ClusterView], None]
 
@@ -197,11 +196,9 @@ class CephCluster:
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
 
     async def release(self) -> None:
-        """Restore options and OSDs, and resume scrubs, because the storage may be kept for long after the measurement.
+        """Restore options and OSDs, lift quotas, and resume scrubs: the storage may be kept for long. Not in `attend`.
 
-        A later conductor sets and pauses them again. On failure record and note are kept, and the teardown restores
-        everything. A pool that was created for the run loses its quota if it is full: writes that hang keep a node from
-        unmounting a volume. Do not call this while `attend` runs.
+        A later conductor sets and pauses them again. On failure record and note are kept for the teardown.
         """
         uid = self._plan.run.uid
         try:
@@ -219,6 +216,7 @@ class CephCluster:
 
     async def _lift_quota(self) -> None:
         pool = self._target.pools[-1]
+        # Writes that hang in a full pool keep a node from unmounting a volume.
         if self._target.made is not None and pool in await self._full_pools():
             await self._commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", "0")
 
