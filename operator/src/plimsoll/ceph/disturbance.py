@@ -17,15 +17,9 @@ from plimsoll.ceph.watch import LAG, ClusterSample, ClusterStatus, Outage
 ANY_POOL = "*"
 _MANAGER_POOL = ".mgr"  # every cluster has it; its manager waits while it is degraded
 _NOUP = "noup"
-SETTLED = 5 * 10**9
-"""Nanoseconds after which the cluster's status shows that OSDs were taken away."""
-
-RETURN = 60 * 10**9
-"""Nanoseconds after which OSDs that were given back should be up and in."""
-
-_LEAST_DOWN_OUT = 60 * 10**9
-"""Nanoseconds for which an OSD is at least down before it goes out; Ceph's default is 10 minutes."""
-
+SETTLED = 5 * 10**9  # nanoseconds after which the cluster's status shows that OSDs were taken away
+RETURN = 60 * 10**9  # nanoseconds after which OSDs that were given back should be up and in
+_LEAST_DOWN_OUT = 60 * 10**9  # nanoseconds that an OSD is at least down before it goes out; by default 10 minutes
 _CAUSED_CHECKS = re.compile(
     r"OSD_([A-Z_]+_)?DOWN|OSD_FLAGS|OSD_SLOW_PING_TIME_(BACK|FRONT)|OBJECT_MISPLACED|PG_(AVAILABILITY|DEGRADED)|"
     r"PG_NOT_(DEEP_)?SCRUBBED|(BLUESTORE_)?SLOW_OPS?(_ALERT)?|TOO_MANY_PGS"
@@ -44,18 +38,12 @@ class NotDisturbableError(Exception):
 
 
 def chosen_osds(
-    outputs: Outputs,
-    *,
-    pools: Sequence[str],
-    neighbours: Collection[str],
-    count: int,
-    fill_percent: int,
+    outputs: Outputs, *, pools: Sequence[str], neighbours: Collection[str], count: int, fill_percent: int
 ) -> tuple[int, ...]:
     """Return the OSDs to take away, always the same ones of a cluster; NotDisturbableError if none may be.
 
     They hold data of the last of the run's `pools`, and are in one failure domain if one has enough. `neighbours` are
-    the pools of others that may suffer, or `*`.
-    ValueError if what Ceph printed cannot be read.
+    the pools of others that may suffer, or `*`. ValueError if what Ceph printed cannot be read.
     """
     cluster = _Cluster(outputs)
     data = cluster.pools[pools[-1]]

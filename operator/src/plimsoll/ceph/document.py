@@ -19,26 +19,16 @@ MOUNT = "/etc/plimsoll/ceph"
 CONF_FILE = "ceph.conf"
 KEYRING_FILE = "keyring"
 CONF_PATH = f"{MOUNT}/{CONF_FILE}"
-
-OSD_BENCH_MOUNT = "/etc/plimsoll/osd-bench"
-"""Directory of the administrator's keyring for `osdBench`, which is also a file `keyring`."""
+OSD_BENCH_MOUNT = "/etc/plimsoll/osd-bench"  # with the administrator's keyring for `osdBench`, also KEYRING_FILE
 
 
 def ceph_conf(monitors: Iterable[str]) -> str:
-    """Return `ceph.conf` for these addresses; their order does not matter.
-
-    librbd's cache is off; only `volume.rbdCache` turns it on, for a command. A client breaks the lock of a dead
-    predecessor without blocklisting it: an image belongs to one client of one run, and the run's users must not be able
-    to blocklist others.
-    """
+    """Return `ceph.conf` for these addresses; their order does not matter."""
+    # Only `volume.rbdCache` turns librbd's cache on, for a command. A client breaks the lock of a dead predecessor
+    # without blocklisting it: an image belongs to one client, and the run's users must not be able to blocklist others.
     return (
-        "[global]\n"
-        f"mon_host = {','.join(sorted(monitors))}\n"
-        f"keyring = {MOUNT}/{KEYRING_FILE}\n"
-        "\n"
-        "[client]\n"
-        "rbd_cache = false\n"
-        "rbd_blocklist_on_break_lock = false\n"
+        f"[global]\nmon_host = {','.join(sorted(monitors))}\nkeyring = {MOUNT}/{KEYRING_FILE}\n\n"
+        "[client]\nrbd_cache = false\nrbd_blocklist_on_break_lock = false\n"
     )
 
 
@@ -47,13 +37,9 @@ def keyring(user: str, key: str) -> str:
     return f"[client.{user}]\nkey = {key}\n"
 
 
-AES256K = "aes256k"
-"""Type of the keys that Ceph makes by default since 19.2.6 and 20.2.4, and that earlier clients cannot read."""
-
+AES256K = "aes256k"  # type of keys that Ceph makes by default since 19.2.6 and 20.2.4; earlier clients cannot read them
 _KEY_TYPES = {1: "aes", 2: AES256K}
-_KEY = re.compile(r"(?<![A-Za-z0-9+/])A[Qg][A-D][A-Za-z0-9+/]{17,57}={0,2}")
-"""The text of a key, which begins with its type, or a part of one."""
-
+_KEY = re.compile(r"(?<![A-Za-z0-9+/])A[Qg][A-D][A-Za-z0-9+/]{17,57}={0,2}")  # the text of a key, or a part of one
 _KEY_LINE = re.compile(r"^\s*key\s*=\s*(\S+)", re.MULTILINE)
 
 

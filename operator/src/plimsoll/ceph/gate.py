@@ -18,28 +18,23 @@ HEALTH_OK = "HEALTH_OK"
 HEALTH_WARN = "HEALTH_WARN"
 HEALTH_ERR = "HEALTH_ERR"
 
+# Checks that the requested pool itself may cause; they do not mean that the cluster is degraded.
 OWN_CHECKS = frozenset({"MANY_OBJECTS_PER_PG", "POOL_NO_REDUNDANCY", "POOL_TOO_FEW_PGS", "POOL_TOO_MANY_PGS"})
-"""Checks that the requested pool itself may cause; they do not mean that the cluster is degraded."""
-
-_KEY_CHECKS = "AUTH_INSECURE_"
-"""Prefix of the checks about types of keys: upgraded clusters keep them for long, and no number depends on them."""
-
+_KEY_CHECKS = "AUTH_INSECURE_"  # about types of keys: upgraded clusters keep them for long, and no number depends on it
+# Checks whose causes close the gate even if they are muted: OSDs that are down, groups that are not active+clean.
 _STATE_CHECKS = re.compile(
     r"OSD_([A-Z_]+_)?DOWN|OBJECT_(MISPLACED|UNFOUND)|PG_(AVAILABILITY|BACKFILL_FULL|DAMAGED|DEGRADED|RECOVERY_FULL)"
 )
-"""Checks whose causes close the gate even if they are muted: OSDs that are down, groups that are not active+clean."""
-
 _SEVERITIES = (HEALTH_OK, HEALTH_WARN, HEALTH_ERR)
 _NAMED = 6
 _MAX_WORDS = 80
 _MAX_MESSAGE = 300
+# States of placement groups: under maintenance with all data in place, and while data moves but does not lack a copy.
 _CLEAN = frozenset({"active", "clean"})
 _UPKEEP = frozenset({"scrubbing", "deep", "repair", "snaptrim", "snaptrim_wait"})
-"""States of placement groups under maintenance while all their data is in place."""
 _WAITING = frozenset({"snaptrim_wait"})
 _BACKFILL = frozenset({"backfilling", "backfill_wait", "forced_backfill"})
 _MOVES = _BACKFILL | {"remapped", "recovering", "recovery_wait", "forced_recovery"}
-"""States of placement groups whose data moves while none of it lacks a copy."""
 _LAGGY = "laggy"
 
 
@@ -151,8 +146,7 @@ def is_about_state(check: str) -> bool:
 def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[str]) -> dict[str, str]:
     """Return the checks, name -> severity, that may be unmuted, of a report that does not say which are muted.
 
-    Ceph's health is the worst of the checks that are not muted. `muted` are the checks that should be; they count if
-    the health shows that they are not, or if they are about a state that closes the gate.
+    `muted` ones count if the health, which is the worst of the others, shows that they are not, or by `is_about_state`.
     """
     worst = _SEVERITIES.index(health) if health in _SEVERITIES else len(_SEVERITIES)
     possible = {name: severity for name, severity in checks.items() if severity not in _SEVERITIES[worst + 1 :]}
@@ -161,11 +155,8 @@ def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[st
 
 
 def certain_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
-    """Return the `reported_checks` that certainly close the gate: name -> severity.
-
-    If a check that closes no gate explains the health, all others may be muted. Then only checks about a state that
-    closes the gate anyway count; the conductor knows which are muted, and judges the rest.
-    """
+    """Return the `reported_checks` that certainly close the gate: name -> severity; the conductor judges the rest."""
+    # If a check that closes no gate explains the health, all others may be muted. Some close it even then.
     standing = standing_checks(health, checks, accepted)
     if not any(severity == health and name not in standing for name, severity in checks.items()):
         return standing

@@ -12,9 +12,7 @@ from plimsoll.api.model import Model
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.watch import OptionReading
 
-OptionKey = tuple[str, str]
-"""An option in Ceph's configuration database: whose it is (`osd`, `osd.3`, `osd/class:hdd`), and its name."""
-
+OptionKey = tuple[str, str]  # in Ceph's configuration database: whose it is (`osd`, `osd.3`, `osd/class:hdd`), its name
 Database = Mapping[OptionKey, str]
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)$")
@@ -104,7 +102,12 @@ def stored_value(text: str, kind: str) -> str:
                 raise ValueError("write a whole number without a unit")
             return text
         case "size":
-            return _size(text)
+            match = _SIZE.match(text)
+            if match is None:
+                raise ValueError("write bytes, or a size such as 4Gi")
+            number, suffix = match.groups()
+            power = "KMGTPE".index(suffix[0]) + 1 if suffix else 0
+            return str(int(number) * 1024**power)
         case "float":
             return f"{_number(text):.6f}"
         case "bool":
@@ -116,18 +119,21 @@ def stored_value(text: str, kind: str) -> str:
 
 
 def changes_of(record: OptionRecord, database: Database, *, restoring: bool = False) -> tuple[list[Change], list[str]]:
-    """Return the changes that set the run's options, or restore them, and remarks on those that others changed.
-
-    An option with its previous value is restored once more: a command that was just killed may still be executed.
-    """
+    """Return the changes that set the run's options, or restore them, and remarks on those that others changed."""
     changes: list[Change] = []
     remarks = []
     for option in record.options:
         present = database.get(option.key)
         is_set = _is_same(present, option.value)
         if not is_set and not _is_same(present, option.previous):
-            remarks.append(_changed_by_others(option, present))
+            now = f"is {present}" if present is not None else "was removed"
+            before = option.previous if option.previous is not None else "unset"
+            remarks.append(
+                f"option {option.name} of {option.who} {now}, but this run changed it from {before} to {option.value}: "
+                "somebody else has changed it since"
+            )
         elif restoring or not is_set:
+            # One with its previous value is restored once more: a command that was just killed may still be executed.
             changes.append((option.key, option.previous if restoring else option.value))
     return changes, remarks
 
@@ -137,8 +143,7 @@ def option_differences(
 ) -> tuple[str, ...]:
     """Return where options differ from those that a run has set: in the database, and on OSDs.
 
-    `osds` are the device classes of the OSDs, `shown` the values that `ceph config show` prints of the options that
-    apply to each (`expected_settings`).
+    `osds` are the OSDs' device classes, `shown` what `ceph config show` prints of each of `expected_settings`.
     """
     differences = []
     for option in options:
@@ -171,15 +176,6 @@ def expected_settings(options: Iterable[CephOption], osd: int, device_class: str
     return {option.name: option.value for option in ordered if option.applies_to(osd, device_class)}
 
 
-def _changed_by_others(option: RecordedOption, present: str | None) -> str:
-    now = f"is {present}" if present is not None else "was removed"
-    before = option.previous if option.previous is not None else "unset"
-    return (
-        f"option {option.name} of {option.who} {now}, but this run changed it from {before} to {option.value}: "
-        "somebody else has changed it since"
-    )
-
-
 def _is_same(value: str | None, other: str | None) -> bool:
     """Whether two values are equal; Ceph does not always print a number in the same way."""
     if value == other or value is None or other is None:
@@ -187,15 +183,6 @@ def _is_same(value: str | None, other: str | None) -> bool:
     with suppress(ValueError):
         return _number(value) == _number(other)
     return False
-
-
-def _size(text: str) -> str:
-    match = _SIZE.match(text)
-    if match is None:
-        raise ValueError("write bytes, or a size such as 4Gi")
-    number, suffix = match.groups()
-    power = "KMGTPE".index(suffix[0]) + 1 if suffix else 0
-    return str(int(number) * 1024**power)
 
 
 def _number(text: str) -> float:

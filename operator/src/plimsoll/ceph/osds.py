@@ -7,6 +7,7 @@ from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 
 _CAPACITY = "osd_mclock_max_capacity_iops_"
+# Options of an OSD that may explain differences: connection modes, for one, of which encryption costs throughput.
 SETTINGS = (
     "osd_mclock_profile",
     "osd_op_queue",
@@ -16,7 +17,6 @@ SETTINGS = (
     "ms_cluster_mode",
     "ms_service_mode",
 )
-"""Options of an OSD that may explain differences: connection modes, for one, of which encryption costs throughput."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,9 @@ from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.safety import FULL_QUOTA
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer, PoolCounters
 
-EXIT_PURGING = 3
-"""Exit code of `plimsoll teardown` if all that is left to do is to wait for Ceph to purge deleted volumes."""
-
+EXIT_PURGING = 3  # of `plimsoll teardown`, if all that is left is to wait for Ceph to purge deleted volumes
 SCRUB_FLAGS = ("noscrub", "nodeep-scrub")  # the flags of a pool that pause its scrubs
-EC_OPTIMIZATIONS = "ec_optimizations"
-"""The flag of an erasure-coded pool with `allow_ec_optimizations`. Source: Ceph 20."""
-
+EC_OPTIMIZATIONS = "ec_optimizations"  # flag of a pool with `allow_ec_optimizations`. Source: Ceph 20
 _TYPES = {1: "replicated", 3: "erasure"}
 ACTIVE = "up:active"  # the state of a metadata server that serves
 

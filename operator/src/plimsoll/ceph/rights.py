@@ -20,11 +20,8 @@ from plimsoll.ceph.versions import gives_map_alone
 
 FORCE = "--force"  # after a value for the configuration database: Ceph stores it even if it is not valid
 _MAP = "allow service osd r"  # the map of the OSDs, and the commands that show parts of it
-_OLD_MAP = "profile simple-rados-client"
-"""The same of monitors that give nobody a map who may not run all of their reading commands."""
-
-Limits = Mapping[str, str | tuple[str, ...]]
-"""Argument of a command -> its only value, or the only ones: names of options."""
+_OLD_MAP = "profile simple-rados-client"  # the same of monitors that require all of their reading commands for a map
+Limits = Mapping[str, str | tuple[str, ...]]  # argument of a command -> its only value, or the only names of options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +37,8 @@ class Rights:
     version: str = ""  # of Ceph; empty if unknown
 
     def agent(self) -> dict[str, str]:
-        """Return an agent's capabilities, by kind of daemon: I/O in the run's pools; of a file system, tools' objects.
-
-        The monitors' profile `rbd` would also allow blocklisting other clients, which librbd needs only to break a dead
-        client's lock; `ceph.conf` disables that.
-        """
+        """Return an agent's capabilities by kind of daemon: I/O in the run's pools, or with a file system, objects."""
+        # The monitors' profile `rbd` would also allow blocklisting others, which `ceph.conf` makes librbd do without.
         io = [f"profile rbd pool={pool}" for pool in self.pools]
         return {"mon": self._map(), "osd": f"allow rw pool={self.pools[0]}" if self.file_system else ", ".join(io)}
 
@@ -142,10 +136,9 @@ COMMANDS: Mapping[str, Command] = {
 """All commands of the monitors and the manager that Plimsoll runs: no others can be sent."""
 
 _LONGEST = max(len(prefix.split()) for prefix in COMMANDS)
+# Arguments that are no strings, and last ones that are lists and take all remaining values, with the command if needed
 _TYPED: Mapping[str, Callable[[str], object]] = {"force": lambda _: True, "id": int, "weight": float}
-"""Arguments that are no strings."""
 _LISTS = frozenset({"dumpcontents", "ids", "osd set-group who", "osd unset-group who"})
-"""Last arguments that are lists, and take all remaining values; with the command if it matters."""
 
 
 def request_of(arguments: Sequence[str]) -> dict[str, object]:

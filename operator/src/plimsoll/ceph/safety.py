@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from plimsoll.api.quantity import format_quantity
 
 POOL_FULL = "POOL_FULL"
-FULL_QUOTA = "full_quota"
-"""The flag of a pool that has reached its quota. Source: `pg_pool_t::get_flag_name`, Ceph 18.2 and 20.2."""
-
+FULL_QUOTA = "full_quota"  # flag of a pool at its quota. Source: `pg_pool_t::get_flag_name`, Ceph 18.2 and 20.2
+# Health checks after which Ceph soon stops writes, or its monitors may lose their quorum.
 _RISKS = frozenset({"OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL", POOL_FULL, "MON_DOWN"})
-"""Health checks after which Ceph soon stops writes, or its monitors may lose their quorum."""
-
 _MEBIBYTE = 2**20
 _SPARE = 10  # a quota leaves this part, one tenth, beyond the volumes
 
@@ -25,11 +22,8 @@ class Fill:
     available_bytes: int  # how much of the pool's data, without copies, can be written until then (MAX AVAIL)
 
     def after(self, data_bytes: int) -> float:
-        """Return the most that any of the OSDs is used once that data is written.
-
-        Data up to MAX AVAIL fills no OSD beyond `full`. So a part of MAX AVAIL takes at most that part of each OSD's
-        remaining space, and the fullest OSD remains the fullest.
-        """
+        """Return the most that any of the OSDs is used once that data is written."""
+        # A part of MAX AVAIL takes at most that part of each OSD's remaining space, so the fullest remains the fullest.
         return self.fullest + (self.full - self.fullest) * data_bytes / max(self.available_bytes, 1)
 
     def room_bytes(self, percent: int) -> int:

@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterable, Mapping
 from plimsoll.ceph.document import AES256K, parse_answer
 
 OLDEST = (18, 2)  # the oldest release that Plimsoll measures; the tests run 18.2.7
-EC_OPTIMIZATIONS_SINCE = 20
-"""The first release with `allow_ec_optimizations`, for which all daemons must have it. Source: Ceph 20, Tentacle."""
-
+EC_OPTIMIZATIONS_SINCE = 20  # the release since which all daemons can have `allow_ec_optimizations` (Tentacle)
 _MEASURED = ("mon", "mgr", "osd")  # kinds of daemons on which every number depends: those that serve I/O, or count it
 _FILE_SYSTEM = ("mds",)  # kinds on which numbers of a file system depend as well
 _FIRST_READERS = ((19, 2, 6), (20, 2, 4))
-_GIVES_MAP_ALONE = (20, 2, 4)
-"""The first version, of those tested, whose monitors give the map of the OSDs to users who may read nothing else."""
+_GIVES_MAP_ALONE = (
+    20,
+    2,
+    4,
+)  # since then, as tested, monitors give the map of the OSDs without any other right to read
 _VERSION = re.compile(r"(?:\bceph version |^)(\d+)\.(\d+)\.(\d+)")
 _WORDS = 5
 
@@ -39,10 +40,9 @@ def parse_versions(versions_text: str, *, file_system: bool) -> tuple[str, ...]:
 
 
 def versions_that_matter(versions: Mapping[str, Iterable[str]], *, file_system: bool) -> tuple[str, ...]:
-    """Return the sorted versions, in Ceph's words, of the daemons that a measurement depends on.
+    """Return the sorted versions, in Ceph's words, of the daemons that a measurement depends on, by kind of daemon.
 
-    `versions` are by kind of daemon. Gateways, mirrors and exporters are upgraded at other times, and no number depends
-    on them. Numbers of a `file_system` also depend on the metadata servers; Ceph does not say which of them it uses.
+    Gateways, mirrors and exporters do not count; metadata servers do for a `file_system`, all of them.
     """
     kinds = (*_MEASURED, *(_FILE_SYSTEM if file_system else ()))
     return tuple(sorted({version for kind in kinds for version in versions.get(kind, ())}))

@@ -8,9 +8,8 @@ from plimsoll.api.json_reader import JsonNode
 from plimsoll.api.status import NO_OSDS, OsdsSeen
 from plimsoll.ceph.document import parse_answer
 
+# Nanoseconds by which Ceph's states of groups and counters lag at most (`mgr_stats_period`, `mon_mgr_digest_period`).
 LAG = 10 * 10**9
-"""Nanoseconds by which Ceph's states of placement groups and counters of pools lag at most (`mgr_stats_period`,
-`mon_mgr_digest_period`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +57,8 @@ class ClusterStatus:
 
     @property
     def osds_seen(self) -> OsdsSeen:
-        """The OSDs that are up, and in.
-
-        Ceph counts OSDs that are up and OSDs that are in, not those that are both. One that is out but up, because its
-        data was moved away, may go down and be purged at any time, so no more OSDs count as up than are in.
-        """
+        """The OSDs that are up, and in; no more count as up than are in."""
+        # One that is out but up, because its data was moved away, may go down and be purged at any time.
         return OsdsSeen(up=min(self.osds_up, self.osds_in), members=self.osds_in)
 
 

@@ -78,10 +78,7 @@ class Namespaces:
         return problems[:_MAX_PROBLEMS]
 
     async def started(self) -> tuple[str, str]:
-        """Return the content of PODS_FILE, and what could not be read, and why; both may be empty.
-
-        Reading stops at the first failure, which later requests would share.
-        """
+        """Return the content of PODS_FILE, and what could not be read, and why; both may be empty."""
         pods, events, which = list[Object](), list[Object](), ""
         try:
             names = [obj["metadata"]["name"] for obj in await self._existing() if not kube_burner.is_going(obj)]
@@ -91,17 +88,16 @@ class Namespaces:
                 events += await self.api.list(_EVENT, namespace=name, fields={"reason": kube_burner.STARTED})
                 pods += found
         except ApiError as error:
+            # Later requests would share the failure.
             return kube_burner.pods_text(pods, events), f"when pods started is unknown{which}: {error}"
         return kube_burner.pods_text(pods, events), ""
 
     async def remove(self, *, limit_seconds: float) -> list[str]:
-        """Delete them and wait until they and their volumes are gone; return what is left after the limit.
-
-        A volume whose reclaim policy is Retain is left and named at once, because nothing will delete it.
-        """
+        """Delete them and wait until they and their volumes are gone; return what is left after the limit."""
         deadline = time.monotonic() + limit_seconds
         removed: set[str] = set()
         while left := await self._remove_once(removed):
+            # Nothing will delete a volume whose reclaim policy is Retain.
             if time.monotonic() > deadline or all(text.endswith(_RETAINED) for text in left):
                 return left
             await asyncio.sleep(self.poll_seconds)
@@ -116,12 +112,12 @@ class Namespaces:
                     await self.api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
             if namespaces:
                 return [f"namespace {obj['metadata']['name']}{_blocker(obj)}" for obj in namespaces]
-            fates = {"Retain": f" {_RETAINED}"}
+            volumes = await self.api.list(_VOLUME) if removed else ()
             return [
-                f"PersistentVolume {obj['metadata']['name']}"
-                f"{fates.get(obj['spec'].get('persistentVolumeReclaimPolicy'), '')}"
-                for obj in (await self.api.list(_VOLUME) if removed else ())
+                f"PersistentVolume {obj['metadata']['name']}{suffix}"
+                for obj in volumes
                 if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
+                for suffix in (f" {_RETAINED}" if obj["spec"].get("persistentVolumeReclaimPolicy") == "Retain" else "",)
             ]
         except ApiError as error:
             return [str(error)]
@@ -219,10 +215,8 @@ class Helper:
             raise RefusedError(403, problem)
         # Not while another order is in progress, and not in the turn of another namespace that waits.
         now = time.monotonic()
-        waiting = {name for name, since in self._refused.items() if now - since < 2 * protocol.RETRY_SECONDS} - {
-            namespace
-        }
-        if self._turn.locked() or (waiting and namespace == self._served):
+        waiting = {name for name, since in self._refused.items() if now - since < 2 * protocol.RETRY_SECONDS}
+        if self._turn.locked() or (waiting - {namespace} and namespace == self._served):
             self._refused[namespace] = now
             raise RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
         self._refused.pop(namespace, None)
@@ -294,9 +288,8 @@ class Helper:
                 f"--timeout={seconds}s",
             )
             try:
-                output = await process.run(
-                    Command(argv=argv), directory=directory, limit_seconds=seconds + _GRACE_SECONDS
-                )
+                command, limit = Command(argv=argv), seconds + _GRACE_SECONDS
+                output = await process.run(command, directory=directory, limit_seconds=limit)
             except process.OverdueError as error:
                 output = Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
             collected = directory / kube_burner.COLLECTED
@@ -354,8 +347,7 @@ def _with_errors(stderr: str, messages: Iterable[str]) -> str:
 async def identity(kube: Kube, namespace: str, directory: Path) -> ssl.SSLContext:
     """Return the TLS context of the helper in a namespace, after its certificate is published there.
 
-    The certificate is made once and kept in a Secret; `directory` holds a copy. Raises ApiError, and ValueError if the
-    Secret is damaged.
+    A Secret keeps it; `directory` gets a copy. Raises ApiError, and ValueError if the Secret is damaged.
     """
     stored = await kube.get(_SECRET, protocol.BURNER_CERTIFICATE, namespace)
     if stored is None:

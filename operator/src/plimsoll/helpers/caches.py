@@ -17,8 +17,7 @@ from plimsoll.helpers.server import RefusedError, Username, answer, authorized_u
 from plimsoll.protocol.helpers import DROP_PATH, MAX_DROP_REQUEST_BYTES, CacheDrop, DropRequest
 
 _ANSWER_SECONDS = 30.0  # an OSD writes dirty metadata before it drops its caches
-_STALLED_SECONDS = 240.0
-"""Writing all dirty data takes as long as the slowest file system of the node; the agent waits for 300 s."""
+_STALLED_SECONDS = 240.0  # all dirty data takes as long as the node's slowest file system; the agent waits for 300 s
 
 _log = logging.getLogger(__name__)
 
@@ -98,11 +97,9 @@ class Helper:
                 self._stalled = asyncio.create_task(asyncio.to_thread(self._abilities.drop))
                 await asyncio.wait({self._stalled}, timeout=_STALLED_SECONDS)
             if not self._stalled.done():
-                message = (
-                    f"the dirty data of this node was not written within {_STALLED_SECONDS:g} s: one of its file "
-                    "systems does not answer; check the mounts of the node"
-                )
-                raise RefusedError(500, message)
+                problem = f"the dirty data of this node was not written within {_STALLED_SECONDS:g} s"
+                remedy = "one of its file systems does not answer; check the mounts of the node"
+                raise RefusedError(500, f"{problem}: {remedy}")
             node = await self._stalled
             # After the node, whose dirty data may go to the OSDs.
             osds = await drop_osd_caches(self._abilities.commands, wanted.fsid) if wanted.fsid else None

@@ -189,10 +189,9 @@ async def serving_requests(
 
 @asynccontextmanager
 async def serving_address(address: str, answer: Answer, *, example: str, **others: Answer) -> AsyncIterator[int]:
-    """Answer plain HTTP requests for an address that a user writes, and for `others` next to it by name.
+    """Answer plain HTTP requests for an address as users write it, and for `others` next to it by name; yield the port.
 
-    It yields the port: with port 0 a free one. `http://:8081/metrics` means all addresses, of IPv4 and of IPv6.
-    AddressError: the address is invalid or in use; the message shows `example`.
+    `http://:8081/metrics` means all addresses, port 0 a free one. AddressError, with `example`: invalid or in use.
     """
     try:
         parts = urlsplit(address)
@@ -210,9 +209,8 @@ async def serving_address(address: str, answer: Answer, *, example: str, **other
             server = serving_requests(application, listener, host, parts.port, idle_seconds=_IDLE_SECONDS)
             taken = await stack.enter_async_context(server)
         except OSError as error:
-            raise AddressError(
-                f"{address}: cannot listen ({error.strerror or error}); choose another address"
-            ) from error
+            reason = error.strerror or error
+            raise AddressError(f"{address}: cannot listen ({reason}); choose another address") from error
         yield taken
 
 

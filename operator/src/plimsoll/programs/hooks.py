@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from secrets import token_hex
@@ -49,38 +49,29 @@ def check_command(*, namespace: str, timeout: int) -> None:
 
 
 async def check_installation(kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = 1.0) -> None:
-    """Create a run, wait for the operator to observe it, delete it, and wait until it is gone.
-
-    ApiError: the API server rejects the run. NotInstalledError: the operator does not react in time.
-    """
+    """Have the operator observe and release a run; ApiError if it is rejected, NotInstalledError if it is not done."""
     name = f"check-{token_hex(4)}"
     await persist(lambda: kube.create(_suspended_run(name, namespace)), seconds=_REQUEST_SECONDS)
     _log.info("created run %s/%s", namespace, name)
 
-    async def read() -> Object | None:
-        return await persist(lambda: kube.get(RUN, name, namespace), seconds=_REQUEST_SECONDS)
+    async def wait_until(is_done: Callable[[Object | None], bool], verb: str) -> None:
+        deadline = time.monotonic() + seconds
+        while not is_done(await persist(lambda: kube.get(RUN, name, namespace), seconds=_REQUEST_SECONDS)):
+            if time.monotonic() > deadline:
+                problem = f"the operator has not {verb} run {namespace}/{name} after {seconds:.0f} s"
+                raise NotInstalledError(f"{problem}; check the logs of its Deployment")
+            await asyncio.sleep(poll_seconds)
 
-    async def is_observed() -> bool:
-        conditions = ((await read() or {}).get("status") or {}).get("conditions") or ()
+    def is_observed(run: Object | None) -> bool:
+        conditions = ((run or {}).get("status") or {}).get("conditions") or ()
         return any((condition["type"], condition["status"]) == ("Suspended", "True") for condition in conditions)
 
-    async def is_gone() -> bool:
-        return await read() is None
-
     try:
-        await _until(is_observed, seconds, poll_seconds, f"the operator has not observed run {namespace}/{name}")
+        await wait_until(is_observed, "observed")
         _log.info("the operator has observed the run")
     finally:
         await persist(lambda: kube.delete(RUN, name, namespace), seconds=_REQUEST_SECONDS)
-    await _until(is_gone, seconds, poll_seconds, f"the operator has not released run {namespace}/{name}")
-
-
-async def _until(condition: Callable[[], Awaitable[bool]], seconds: float, poll_seconds: float, otherwise: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not await condition():
-        if time.monotonic() > deadline:
-            raise NotInstalledError(f"{otherwise} after {seconds:.0f} s; check the logs of its Deployment")
-        await asyncio.sleep(poll_seconds)
+    await wait_until(lambda run: run is None, "released")
 
 
 def _suspended_run(name: str, namespace: str) -> Object:

@@ -34,14 +34,11 @@ def run_until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
 class LastError(logging.Handler):
     """Remembers the last logged error."""
 
-    def __init__(self) -> None:
-        """Remember nothing yet."""
-        super().__init__(level=logging.ERROR)
-        self.text = ""
+    text = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Remember a message."""
-        self.text = record.getMessage()
+        if record.levelno >= logging.ERROR:
+            self.text = record.getMessage()
 
 
 def write_termination_message(path: Path | None, reason: str) -> None:
