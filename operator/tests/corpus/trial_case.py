@@ -120,7 +120,7 @@ def _ends_when_done(setting: Setting) -> bool:
 
 def _parameters(setting: Setting) -> ToolParameters:
     tool = TOOLS[setting.tool]
-    return setting.fio if tool is FIO else tool.parameters.model_validate(setting.parameters)
+    return setting.fio if isinstance(tool, Fio) else tool.parameters.model_validate(setting.parameters)
 
 
 def _trial(

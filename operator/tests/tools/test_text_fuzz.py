@@ -16,19 +16,17 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import AnyTool
 from plimsoll.tools.dd import Dd
 from plimsoll.tools.ioping import Ioping
-from plimsoll.tools.netcat import Netcat
 from plimsoll.tools.osd_bench import OsdBench
 from plimsoll.tools.rados_bench import RadosBench
 from plimsoll.tools.rbd_bench import RbdBench
 from plimsoll.tools.target import OsdsTarget, PoolTarget, Target, VolumeKind, VolumeTarget
-from support.goldens import CEPH_VERSIONS, VERSIONS, network_golden, recorded
+from support.goldens import CEPH_VERSIONS, NETCAT, VERSIONS, network_golden, recorded
 
 from .conftest import IMAGE, step_context
 from .damage import check_totals, harmless, lines_damaged, noisy, outcome, totals
 
 DD = Dd()
 IOPING = Ioping()
-NETCAT = Netcat()
 OSD_BENCH = OsdBench()
 RADOS_BENCH = RadosBench()
 RBD_BENCH = RbdBench()
