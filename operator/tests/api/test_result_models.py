@@ -165,4 +165,5 @@ def test_unknown_fields_are_refused() -> None:
 
 
 def test_key_is_shown_for_people() -> None:
-    assert str(KEY) == "w-000 pass 1 attempt 0"
+    assert str(KEY) == "w-000 pass 1"
+    assert str(KEY.model_copy(update={"attempt": 2})) == "w-000 pass 1, attempt 2"

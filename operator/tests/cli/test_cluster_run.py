@@ -73,7 +73,7 @@ def test_one_command_measures_a_storage_class_and_leaves_nothing(ending: Connect
     assert facts[3].startswith("Writing 24 GiB to prefill and about 123 GiB in trials")
     name = lines[5].split()[1]
     assert name.startswith(f"{NAMESPACE}/fast-ssd-"), lines
-    assert lines[6:][-2:] == [f"Run {name} succeeded: Valid: all measured", f"Run {name} removed"]
+    assert lines[6:][-2:] == [f"Run {name} ended: Valid: all measured", f"Run {name} removed"]
     assert [f"{verb} BenchmarkRun {name}" in ending.requests for verb in ("create", "delete")] == [True, True]
     assert created(ending) == []
 

@@ -1,6 +1,7 @@
 """`plimsoll compare`."""
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -8,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.cli.compare import EXIT_OF
+from plimsoll.cli.compare import EXIT_OF, show_comparison
+from plimsoll.measure.compare import comparison
+from plimsoll.measure.compare.values import RegressionRule, match_points
+from plimsoll.plan.fingerprint import Likeness
 from support.command_line import invoke
 from support.results import above, line, result, searched, steady, trials_of
 
@@ -164,6 +169,27 @@ def test_mean_of_a_sweep_comes_first_and_decides_what_its_points_leave_open() ->
     assert "- NoRegression in 2 of 2 mean changes of workloads" in text
     assert sum(line.rstrip().endswith(" Inconclusive") for line in lines) == 4
     assert "would decide it" not in text
+
+
+@pytest.mark.parametrize(
+    ("doubts", "conclusion", "last"),
+    [
+        ((), None, ["Regression"]),
+        (
+            ("2 of 7 attempts of r-2 were replaced",),
+            Conclusion.INCONCLUSIVE,
+            ["2 of 7 attempts of r-2 were replaced", "Inconclusive; the numbers alone would show Regression"],
+        ),
+    ],
+)
+def test_a_comparison_ends_with_one_conclusion(
+    doubts: Sequence[str], conclusion: Conclusion | None, last: list[str]
+) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    matching = match_points([result(trials_of(steady(1000)))], [result(trials_of(steady(700)), run="candidate")])
+    same = Likeness(differences=[], unknown=[])
+    show_comparison(console, comparison.compare(matching, RegressionRule()), same, doubts=doubts, conclusion=conclusion)
+    assert console.file.getvalue().splitlines()[-len(last) :] == last  # type: ignore[attr-defined]
 
 
 def test_documents_have_the_means() -> None:

@@ -95,9 +95,9 @@ def test_silent_clients_are_counted() -> None:
 
 
 def test_without_a_state_the_status_is_shown() -> None:
-    lines = picture(seen(run(message="trial 2 of 4: w-001 pass 0 attempt 0 (randread)")))
+    lines = picture(seen(run(message="trial 2 of 4: w-001 (randread)")))
     assert lines[1].endswith("1/4 trials")
-    assert lines[2] == "trial 2 of 4: w-001 pass 0 attempt 0 (randread)"
+    assert lines[2] == "trial 2 of 4: w-001 (randread)"
 
 
 def test_prefill_is_shown() -> None:

@@ -141,7 +141,7 @@ def test_the_state_names_the_trial_and_shows_its_progress_from_zero() -> None:
     assert preparing(simulation) == [0, 1]
     state = simulation.state
     assert state.phase is RunPhase.PREPARING
-    assert state.message == "new data set for w-000 pass 1 attempt 0: prefilling: clients 0 and 1"
+    assert state.message == "new data set for w-000 pass 1: prefilling: clients 0 and 1"
     assert state.prefill == Prefill(done_bytes=0, total_bytes=2 * GIBIBYTE)
     known = simulation.session.roster.get([0])[0]
     simulation.session.report(
@@ -159,7 +159,7 @@ def test_the_state_names_the_trial_and_shows_its_progress_from_zero() -> None:
     assert simulation.state.prefill == Prefill(done_bytes=5, total_bytes=2 * GIBIBYTE)
     simulation.until(Settling)
     assert simulation.state.prefill == Prefill(done_bytes=2 * GIBIBYTE, total_bytes=2 * GIBIBYTE)
-    assert simulation.state.message == "new data set for w-000 pass 1 attempt 0: settling for 2 s after the prefill"
+    assert simulation.state.message == "new data set for w-000 pass 1: settling for 2 s after the prefill"
     simulation.until(Running)
     assert simulation.state.prefill == Prefill(done_bytes=2 * GIBIBYTE, total_bytes=2 * GIBIBYTE)
 

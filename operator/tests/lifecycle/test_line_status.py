@@ -161,7 +161,12 @@ def test_the_message_says_how_far_the_search_is() -> None:
     assert progress_message(Observed(plan=plan, state=state, results={}, warnings={})) == expected
     plain = state.model_copy(update={"message": ""})
     assert progress_message(Observed(plan=plan, state=plain, results={}, warnings={})) == (
-        f"trial 2 of 3: {key} (randread 4Ki)"
+        "trial 2 of 3: w-000 (randread 4Ki)"
+    )
+    later = current.model_copy(update={"key": key.model_copy(update={"attempt": 1})})
+    again = plain.model_copy(update={"current": later})
+    assert progress_message(Observed(plan=plan, state=again, results={}, warnings={})) == (
+        "trial 2 of 3: w-000, attempt 2 (randread 4Ki)"
     )
 
 

@@ -42,8 +42,14 @@ _LENGTHS = {
 """Kind of error -> the bound in words, the key of its limit, and what it counts."""
 
 _UNKNOWN = "is not a known field; remove it or correct its spelling"
-_FIO_OPTIONS = {"bs": "blockSize", "bssplit": "blockSizeMix", "fsync": "fsyncEvery", "rw": "pattern"}
-_FIO_OPTIONS |= {"rwmixread": "readPercent", "runtime": "runtimeSeconds"}
+_FIO_OPTIONS = {
+    "bs": "blockSize",
+    "bssplit": "blockSizeMix",
+    "fsync": "fsyncEvery",
+    "rw": "pattern",
+    "rwmixread": "readPercent",
+    "runtime": "runtimeSeconds",
+}
 """Options of fio with another name here -> that name."""
 
 _TEXTS = {

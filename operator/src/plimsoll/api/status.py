@@ -262,14 +262,15 @@ def format_time(moment: datetime) -> str:
 
 
 class TrialKey(Model):
-    """Identity of one attempt; as text, `random-write-003 pass 1 attempt 0`."""
+    """Identity of one attempt; as text, `random-write-003 pass 1`, or with a later attempt `..., attempt 1`."""
 
     point: Annotated[str, Field(max_length=253)]
     pass_number: Annotated[int, Field(ge=0, lt=2**31)]
     attempt: Annotated[int, Field(ge=0, lt=2**31)]
 
     def __str__(self) -> str:
-        return f"{self.point} pass {self.pass_number} attempt {self.attempt}"
+        again = f", attempt {self.attempt}" if self.attempt else ""
+        return f"{self.point} pass {self.pass_number}{again}"
 
 
 class CurrentTrial(Model):

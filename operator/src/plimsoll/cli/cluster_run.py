@@ -196,7 +196,7 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
     targets = {target for storage in storages for target in provider_for(storage).targets(storage) or {ONLY_CLUSTER}}
     yield ("Target", ", ".join(sorted(targets)))
     seconds = repeat * sum(estimate(plan).total_seconds for plan in plans)
-    yield ("Time", f"about {timedelta(seconds=seconds)}, after the queue and without repeated attempts")
+    yield ("Time", f"about {timedelta(seconds=seconds)} of measuring; queue, storage and repeated attempts add to it")
     yield ("Writing", written_text(plans, repeat) or "nothing")
 
 

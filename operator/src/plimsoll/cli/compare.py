@@ -1,7 +1,7 @@
 """`plimsoll compare BASELINE CANDIDATE`: whether the candidate is worse."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import click
@@ -33,8 +33,19 @@ EXIT_OF = {
 }
 
 
-def show_comparison(console: Console, comparison: Comparison, likeness: Likeness, *, of_runs: bool = False) -> None:
-    """Print a comparison; `of_runs` means that each run counted as a trial."""
+def show_comparison(
+    console: Console,
+    comparison: Comparison,
+    likeness: Likeness,
+    *,
+    of_runs: bool = False,
+    doubts: Sequence[str] = (),
+    conclusion: Conclusion | None = None,
+) -> None:
+    """Print a comparison; `of_runs` means that each run counted as a trial.
+
+    `doubts` about the runs may lead to another `conclusion` than their numbers.
+    """
     if rows := [*comparing.compared_rows(comparison)]:
         console.print(fitted(comparing.COMPARED_COLUMNS, rows, remedy="-o json", blank_repeats=True))
         legend = "In brackets: metrics that do not gate. At worst: with 95 % confidence it is no worse."
@@ -56,7 +67,11 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
         print_line(console, words, "yellow")
     for reason in comparison.reasons:
         print_line(console, f"- {reason}")
-    print_line(console, comparison.conclusion.value, f"bold {STYLES[comparison.conclusion]}")
+    for doubt in doubts:
+        print_line(console, doubt, "yellow")
+    final = conclusion or comparison.conclusion
+    numbers = "" if final is comparison.conclusion else f"; the numbers alone would show {comparison.conclusion}"
+    print_line(console, f"{final}{numbers}", f"bold {STYLES[final]}")
 
 
 def likeness_lines(likeness: Likeness) -> Iterator[str]:

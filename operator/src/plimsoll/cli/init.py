@@ -69,7 +69,10 @@ def manifest(job: str, **options: str | None) -> str:
     for option in given:
         identifier = "rook_name" if option == "rook" else option
         if identifier not in template.get_identifiers():
-            raise click.UsageError(f"--{option.replace('_', '-')} has no effect on {job}; leave it out")
+            remedy = "leave it out"
+            if option == "storage_class" and "rook:" in template.template:
+                remedy = "write spec.storage.storageClass in place of spec.storage.rook in the manifest that it prints"
+            raise click.UsageError(f"--{option.replace('_', '-')} has no effect on {job}; {remedy}")
     rook = given.get("rook", _ROOK)
     cluster = _CLUSTER.fullmatch(rook)
     if cluster is None:

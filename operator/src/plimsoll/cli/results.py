@@ -250,10 +250,18 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
     for compared in evaluation.comparisons:
         title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
         console.print(Text(title, style="bold"))
-        if compared.comparison is not None:
-            show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
-        for line in compared.remarks:
-            print_line(console, line, "yellow")
+        if compared.comparison is None:
+            for line in (*compared.reasons, compared.conclusion.value):
+                print_line(console, line, "yellow")
+        else:
+            show_comparison(
+                console,
+                compared.comparison,
+                compared.likeness,
+                of_runs=compared.of_runs,
+                doubts=compared.reasons,
+                conclusion=compared.conclusion,
+            )
     if evaluation.judgements:
         console.print(Text("\nRounds", style="bold"))
         console.print(fitted(texts.ROUND_COLUMNS, [(ended, ()) for ended, _ in rounds.rounds]))

@@ -325,9 +325,9 @@ def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bo
     if last.ending is None:
         raise ValueError("an active run has no ending")
     succeeded = last.ending.status is ConditionStatus.TRUE
-    words = "succeeded" if succeeded else "did not succeed"
+    words = "ended" if succeeded else "did not succeed"
     if last.leftovers:
-        click.echo(f"Its objects are not all removed yet: {last.leftovers}")
+        click.echo(f"Still being removed: {last.leftovers}")
     click.echo(f"Run {place} {words}: {last.ending.reason}: {last.ending.message}")
     if last.ending.reason in {Reason.SUSPECT, Reason.INVALID_RESULTS}:
         return Exit.NOT_VALID if strict or not succeeded else Exit.DONE

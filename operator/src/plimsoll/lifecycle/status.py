@@ -115,8 +115,10 @@ def progress_message(seen: Observed) -> str:
     if state is None or state.current is None:
         return ""
     trial = f"trial {state.trials_done + 1} of {state.trials_total}"
+    key = state.current.key
+    again = f", attempt {key.attempt + 1}" if key.attempt else ""
     # The conductor's message is how far a search is; during other trials it is empty.
-    return f"{trial}: {state.message or state.current.key} ({state.current.label})"
+    return f"{trial}: {state.message or f'{key.point}{again}'} ({state.current.label})"
 
 
 def updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:

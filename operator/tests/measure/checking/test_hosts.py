@@ -133,10 +133,14 @@ def test_a_local_process_without_a_cgroup_of_its_own_is_not_suspect_for_that() -
 
 
 def test_a_busy_node_is_named_once_with_all_its_clients() -> None:
-    busy = host(cpu={"node_busy": 0.97})
+    busy = host(cpu={"node_busy": 0.97, "node_processors": 4, "used": 0.25})
     finding = only(measure(on(0, busy, "n1"), on(1, busy, "n1"), on(2, quiet_host())), "NodeCpuSaturated")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0, 1))
-    assert "the CPUs of n1 were busy for 97 % of the time (limit 90 %)" in finding.message
+    assert (
+        "the CPUs of n1 were busy for 97 % of the time; the clients themselves used 12.5 % (limit 90 %)"
+        in finding.message
+    )
+    assert "spec.clients.nodeSelector" in finding.message
 
 
 def test_a_node_short_of_memory_is_suspect() -> None:

@@ -54,6 +54,12 @@ def test_headline(found: Line, asked: LineSearch, expected: str) -> None:
     assert summary.headline_text(found, asked) == expected
 
 
+def test_a_depth_has_its_unit_in_a_column_and_a_rate_has_none() -> None:
+    found = line(estimate=64, low=61, high=67)
+    assert summary.short_text(found, search(Vary.DEPTH)) == "64 ± 3 in flight at p99 <= 5 ms"
+    assert summary.short_text(found, search(Vary.RATE)) == "64 ± 3 at p99 <= 5 ms"
+
+
 @pytest.mark.parametrize(
     ("estimate", "low", "high", "expected"),
     [

@@ -95,12 +95,16 @@ def client_cpu_saturated(evidence: Evidence) -> CheckedValues:
     what="part of the time in which the node's CPUs were busy",
     unit="%",
     suspect=90,
-    remedy="spread the clients over more nodes or remove other load; latencies include waiting for a CPU",
+    remedy="remove other load, or spread the clients over more or other nodes (spec.clients.nodeSelector); latencies "
+    "include waiting for a CPU",
 )
 def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
     for node, clients in _by_node(evidence.observed).items():
         busy = 100 * max(host.cpu.node_busy for _, host in clients)
         detail = f"the CPUs of {quote(node, 80)} were busy for {percent_text(busy)} of the time"
+        if used := sum(host.cpu.used or 0.0 for _, host in clients):
+            processors = clients[0][1].cpu.node_processors
+            detail += f"; the clients themselves used {percent_text(100 * used / processors)}"
         yield _value_of(clients, busy, detail)
 
 

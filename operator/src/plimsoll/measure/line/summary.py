@@ -185,10 +185,12 @@ def _while_text(storm: Line) -> str:
 def short_text(line: Line, search: LineSearch, storm: Line | None = None) -> str:
     """Return the same for a column of a table: `12,400 ± 600 at p99 <= 5 ms, 7,000 ± 300 with 1 OSD out`."""
     away = f", {line.storm.text}" if line.storm else ""
-    text = f"{load_text(line, search)} at {objectives_text(search.objectives)}{away}"
+    # A load without a unit is a rate, which the column's other numbers are, too.
+    load = load_with_unit if search.vary is Vary.DEPTH else load_text
+    text = f"{load(line, search)} at {objectives_text(search.objectives)}{away}"
     if storm is None or (storm.ending is None and not is_known(storm)):
         return text
-    return f"{text}, {load_text(storm, search)} with {storm.storm.text if storm.storm else 'OSDs away'}"
+    return f"{text}, {load(storm, search)} with {storm.storm.text if storm.storm else 'OSDs away'}"
 
 
 def unit_text(search: LineSearch) -> str:
