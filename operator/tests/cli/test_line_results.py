@@ -128,6 +128,20 @@ def test_points_at_one_load_have_their_own_table() -> None:
     assert not any("no trial counts" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("p99", "words"),
+    [
+        (5_000_000, []),
+        (None, ["No p99 of w-001: fewer than 10 operations took longer in a trial; raise runtimeSeconds."]),
+    ],
+)
+def test_a_missing_percentile_is_explained(p99: int | None, words: list[str]) -> None:
+    lines = printed(
+        [result([trial(number, measured(100, p99=p99)) for number in range(3)], point="w-001")]
+    ).splitlines()
+    assert [line.strip() for line in lines if line.startswith("No p99")] == words
+
+
 @pytest.mark.parametrize("width", range(60, 221, 10))
 def test_no_column_vanishes_silently(width: int) -> None:
     finding = Finding(reason="NotMonotone", verdict=Verdict.SUSPECT, message="m")
@@ -169,6 +183,15 @@ def test_probes_as_csv_and_json_have_a_row_per_objective() -> None:
     assert {row["limit_nanoseconds"] for row in rows if row["operation"]} == {"5000000"}
     documents = json.loads(invoke("results", "run", "--probes", "-o", "json"))
     assert [one["offered"] for one in documents] == [8000, 16_000, 16_000, 12_000, 14_000]
+
+
+def test_probes_of_a_depth_have_their_rate() -> None:
+    write("depth", searched(trials=PROBES, search=SEARCH.model_copy(update={"vary": Vary.DEPTH})))
+    _, headings, first, *_ = squeezed(invoke("results", "depth", "--probes"))
+    assert headings.startswith("Probe Offered in flight Achieved IOPS ")
+    assert first.startswith("0 8,000 8,000 ")
+    (row, *_) = csv.DictReader(io.StringIO(invoke("results", "depth", "--probes", "-o", "csv")))
+    assert float(row["iops"]) > 0
 
 
 def test_csv_has_the_line() -> None:

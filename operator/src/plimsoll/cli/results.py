@@ -166,7 +166,8 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     """Print results as tables, the matrices of those that have one, what searches found, and reasons of verdicts."""
     for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
-    for line in (*line_sentences(results), *rows_of.recovery_sentences(results), *explanations(results)):
+    lines = [*line_sentences(results), *rows_of.recovery_sentences(results), rows_of.missing_percentiles(results)]
+    for line in filter(None, (*lines, *explanations(results))):
         print_line(console, line)
 
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from statistics import fmean
 from typing import TypeVar
 
-from plimsoll.api.line import LineSearch, Objective, Probe
+from plimsoll.api.line import LineSearch, Objective, Probe, Vary
 from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
 from plimsoll.api.result import (
@@ -34,6 +34,7 @@ from plimsoll.report.figure import (
     judged_latency,
     line_of,
     longest_stall,
+    result_rows,
     verdict_text,
 )
 from plimsoll.report.view import NONE, Column, Number, duration_text, mebibytes
@@ -296,6 +297,11 @@ def _why(row: ProbeRow) -> str:
     return " ".join(dict.fromkeys(finding.reason for finding in row.trial.findings))
 
 
+def _probe_iops(row: ProbeRow) -> float | None:
+    operations = [row.operation] if row.operation else row.trial.operations
+    return sum(operation.rates.iops for operation in operations) or None
+
+
 def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]]:
     """Return the columns of probes; without a search, the columns of CSV, where each row has one objective."""
     column, number, unit = Column[ProbeRow], Number[ProbeRow], lines.unit_text(search) if search else ""
@@ -312,6 +318,8 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
         column("", lambda row: row.trial.attempt, key="attempt"),
         number(f"Offered {unit}", _of_probe(lambda probe: probe.offered), key="offered", show=lines.rounded_load),
         number("Achieved", _of_probe(lambda probe: probe.achieved), key="achieved", show=lines.rounded_load),
+        # Of a search by rate, it is what was achieved.
+        *([] if search and search.vary is Vary.RATE else [number("IOPS", _probe_iops, key="iops", show=rate_text)]),
         number(
             "Depth full",
             _of_probe(lambda probe: probe.depth_full_percent),
@@ -365,6 +373,20 @@ PHASE_COLUMNS: Sequence[Column[PhaseRow]] = (
     Number("p99", lambda row: row.percentile("99"), show=duration_text),
     Number("All stalled", lambda row: _mean_of(phase.stall_seconds for phase in row.phases), show="{:.1f} s".format),
 )
+
+
+def missing_percentiles(results: Iterable[BenchmarkResult]) -> str:
+    """Return which points lack a 99th percentile although latencies were recorded, and the remedy; usually empty."""
+    points = dict.fromkeys(
+        row.result.spec.point
+        for row in result_rows(named(results))
+        if row.operation and row.operation.percentiles.get("50") and not row.operation.percentiles.get("99")
+    )
+    if not points:
+        return ""
+    return (
+        f"No p99 of {first_few([*points], 1)}: fewer than 10 operations took longer in a trial; raise runtimeSeconds."
+    )
 
 
 def disturbances_of(result: BenchmarkResult) -> list[DisturbanceResult]:
