@@ -11,7 +11,7 @@ from plimsoll.api.names import AbortReason, Cause, Outcome
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.phases import Arming, Dropping, Effect, ReadToken, Running
+from plimsoll.conductor.phases import Arming, Dropping, Effect, Running, Signal
 from plimsoll.conductor.roster import Roster
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages
@@ -49,7 +49,7 @@ class ColdSimulation(Simulation):
         super().__init__(plan, timings)
 
     def _acknowledge(self, effect: Effect) -> None:
-        if isinstance(effect, ReadToken):
+        if effect is Signal.READ_TOKEN:
             self.session.authorized(TOKEN)
         else:
             super()._acknowledge(effect)

@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.attempt import Attempt, Timings
-from plimsoll.conductor.phases import Arming, Release, Running
+from plimsoll.conductor.phases import Arming, Running, Signal
 from plimsoll.conductor.roster import Roster
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import PROTOCOL_VERSION, ArmOrder, GoOrder, Registration
@@ -69,7 +69,7 @@ def test_no_client_is_released_before_it_is_stored_that_it_may_start() -> None:
     assert all(isinstance(order, ArmOrder) for order in orders)
     assert simulation.state.in_flight_t0_nanoseconds > 0
     assert simulation.state.current is None
-    assert isinstance(session.take_effect(), Release)
+    assert session.take_effect() is Signal.RELEASE
     session.release(simulation.moment)
     (t0,) = {order.t0_nanoseconds for client in session.roster if isinstance(order := client.order, GoOrder)}
     assert t0 > simulation.moment.wall

@@ -11,17 +11,7 @@ from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.attempt import Moment, Timings
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import (
-    BeginAttempt,
-    ClusterView,
-    Effect,
-    Ended,
-    Gate,
-    JudgeAttempt,
-    ReadToken,
-    RecordAttempt,
-    Release,
-)
+from plimsoll.conductor.phases import ClusterView, Effect, Ended, Gate, JudgeAttempt, RecordAttempt, Signal
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
 from plimsoll.measure.histogram import sample_of
@@ -137,20 +127,20 @@ class Simulation:
 
     def _make_durable(self, effect: Effect) -> None:
         match effect:
-            case BeginAttempt() | Release():
+            case Signal.BEGIN_ATTEMPT | Signal.RELEASE:
                 self.stored_state = self.state
             case RecordAttempt(point=point, status=status):
                 self.stored[point] = status.trials
-            case JudgeAttempt() | ReadToken():
+            case JudgeAttempt() | Signal.READ_TOKEN:
                 pass
 
     def _acknowledge(self, effect: Effect) -> None:
         match effect:
-            case BeginAttempt():
+            case Signal.BEGIN_ATTEMPT:
                 self.session.begun(self.moment)
-            case Release():
+            case Signal.RELEASE:
                 self.session.release(self.moment)
-            case ReadToken():
+            case Signal.READ_TOKEN:
                 self.session.authorized("")
             case RecordAttempt():
                 self.session.recorded(self.moment)

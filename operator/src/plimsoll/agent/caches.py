@@ -46,9 +46,8 @@ class CacheDropper:
             drop = partial(drop_caches, self._node)
             return CacheDrop(node=await programs.in_thread("the dropping of the caches", drop, order.limit_seconds))
         except (OSError, ValueError) as error:
-            raise PreparationError(
-                f"cannot drop the caches: {error}; run as root, where {SWITCH} is writable"
-            ) from error
+            remedy = f"run as root, where {SWITCH} is writable"
+            raise PreparationError(f"cannot drop the caches: {error}; {remedy}") from error
 
 
 async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
@@ -80,9 +79,8 @@ async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
                 if response.status not in _TRANSIENT:
                     raise PreparationError(f"the helper did not drop the caches (status {response.status}): {problem}")
             if time.monotonic() + _RETRY_SECONDS >= deadline:
-                raise PreparationError(
-                    f"the helper did not drop the caches within {order.limit_seconds:g} s: {problem}"
-                )
+                limit = f"{order.limit_seconds:g} s"
+                raise PreparationError(f"the helper did not drop the caches within {limit}: {problem}")
             await asyncio.sleep(_RETRY_SECONDS)
 
 

@@ -353,9 +353,8 @@ class ImageVolume(ImageTarget):
         except OutputError as error:
             raise VolumeError(f"image {self.name}: {error}") from error
         if size < aligned(self.size):
-            raise VolumeError(
-                f"image {self.name} has {size} bytes, but {self.size} were planned; resize or recreate it"
-            )
+            shortage = f"{size} bytes, but {self.size} were planned"
+            raise VolumeError(f"image {self.name} has {shortage}; resize or recreate it")
 
     @property
     def unreachable(self) -> str:

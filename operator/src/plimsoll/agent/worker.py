@@ -322,9 +322,8 @@ class Worker:
         if client is None:
             return target
         if not isinstance(self._volume, SharedVolume):
-            raise process.PreparationError(
-                f"{tool.key} is to read client {client}'s data, but {target.name} is not shared"
-            )
+            message = f"{tool.key} is to read client {client}'s data, but {target.name} is not shared"
+            raise process.PreparationError(message)
         return self._volume.place_of(client, target.size)
 
 

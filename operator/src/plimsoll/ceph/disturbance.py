@@ -163,18 +163,14 @@ class _Missing:
                 self.has_returned, self._is_changing, self._explained_since = True, False, since
         may_be_missing = self._has_left and not self.has_returned and moment < self._outage.end + RETURN
         is_explained = self._is_changing or since == self._explained_since
-        return (
-            size_before if may_be_missing and missing <= count else size,
-            since_before if is_explained else since,
-        )
+        explained_size = size_before if may_be_missing and missing <= count else size
+        return explained_size, since_before if is_explained else since
 
 
 def has_no_effect(samples: Sequence[ClusterSample], outage: Outage) -> bool:
     """Whether OSDs came back before the conductor gave them back, or never left."""
-    before = _status_before(samples, outage)
-    during = [
-        it.status for it in samples if it.status and max(outage.start, outage.away) + SETTLED < it.at < outage.end
-    ]
+    before, settled = _status_before(samples, outage), max(outage.start, outage.away) + SETTLED
+    during = [it.status for it in samples if it.status and settled < it.at < outage.end]
     if outage.returned or before is None:
         return bool(outage.returned)
     if outage.action == "Out":

@@ -73,10 +73,9 @@ _DEFAULT_PORTS = frozenset({"", "3300", "6789"})
 
 
 def monitor_keys(monitors: Iterable[str]) -> frozenset[str]:
-    """Return the monitors' addresses in canonical form, whichever forms `mon_host` uses.
+    """Return the monitors' addresses in canonical form: `10.0.0.1`, whose protocol, nonce and default port are dropped.
 
-    Protocol, nonce and default ports do not identify a monitor: `10.0.0.1`, `10.0.0.1:6789` and `[v2:10.0.0.1:3300/0]`
-    are the same one. Another port can be a monitor of another cluster on that host.
+    Another port is kept: it can be a monitor of another cluster on that host.
     """
     addresses = (address.strip() for monitor in monitors for address in monitor.split(","))
     return frozenset(filter(None, map(_monitor_key, addresses)))

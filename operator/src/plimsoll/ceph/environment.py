@@ -89,10 +89,9 @@ class _Reading:
 def ceph_environment(
     outputs: Outputs, *, pools: Sequence[str], access: str, options: Iterable[api.CephOption] = ()
 ) -> api.Environment:
-    """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
+    """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises: see `unread`.
 
-    `pools` are the pools of the run's I/O, the data's last; `access` is the clients' path to it: `librbd`, `PVC`,
-    `CephFS` or `rados`; `options` are set for the run. `unread` lists the problems of unreadable outputs.
+    `pools` are the run's, the data's last; `access` is `librbd`, `PVC`, `CephFS` or `rados`; `options` are the run's.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -144,11 +143,7 @@ def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
 
 
 def placement_of(outputs: Outputs, pool: str) -> Placement:
-    """Return the OSDs that a pool's rule takes, and no more than its groups can be on.
-
-    If it takes several buckets, such as two sites, the smallest counts. A read of an erasure-coded pool may wait for an
-    OSD for each of its chunks.
-    """
+    """Return the OSDs that a pool's rule takes, of the smallest bucket, and no more than its groups can be on."""
     reading = _Reading()
     details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
     if details is None:
@@ -156,6 +151,7 @@ def placement_of(outputs: Outputs, pool: str) -> Placement:
     fewest = min(map(len, _taken(reading, outputs, _members(reading, outputs), details)), default=0)
     return Placement(
         osds=min(fewest, details.pg_num * details.size) or None,
+        # A read of an erasure-coded pool may wait for an OSD for each of its chunks.
         per_read=1 if details.type == "replicated" else details.size,
         per_write=details.size,
     )
@@ -209,13 +205,11 @@ def _versions(text: str, *, file_system: bool) -> str | dict[str, api.Counts]:
     common = parse_versions(text, file_system=file_system)
     if len(common) == 1:
         return version_name(common[0])[:_CHARACTERS]
-    daemons = {
-        kind[:_CHARACTERS]: _most_frequent(
-            Counter({version_name(name): count.count() for name, count in versions.items()})
-        )
-        for kind, versions in parse_answer(text).items()
-        if kind != "overall"
-    }
+    daemons = {}
+    for kind, versions in parse_answer(text).items():
+        if kind != "overall":
+            counts = Counter({version_name(name): count.count() for name, count in versions.items()})
+            daemons[kind[:_CHARACTERS]] = _most_frequent(counts)
     return {kind: counts for kind, counts in [*daemons.items()][:_KINDS] if counts}
 
 

@@ -47,8 +47,7 @@ def gate_problems(
 ) -> tuple[str, ...]:
     """Return why a cluster cannot be measured now, one sentence per problem; empty if it can.
 
-    `accepted` are the tolerated health checks. One of severity HEALTH_ERR is tolerated only if it is about keys.
-    `file_system` is measured, if there is one. `most` are the most OSDs that the run has seen up, and in.
+    `accepted` are the tolerated health checks; `most` are the most OSDs that the run has seen up, and in.
     """
     problems = []
     if not status.osds:
@@ -164,12 +163,12 @@ def certain_checks(health: str, checks: Mapping[str, str], accepted: frozenset[s
 
 
 def standing_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
-    """Return the health checks that close the gate: name -> severity.
+    """Return the health checks that close the gate: name -> severity; `(unnamed)` if none explains the health.
 
-    A check of severity HEALTH_OK is a remark, such as POOL_SCRUB_FLAGS while the run pauses scrubs. One of severity
-    HEALTH_ERR is accepted only if it is about keys. An unhealthy cluster without a named check yields `(unnamed)`.
+    One of severity HEALTH_ERR is accepted only if it is about keys.
     """
     harmless = accepted | OWN_CHECKS
+    # A check of severity HEALTH_OK is a remark, such as POOL_SCRUB_FLAGS while the run pauses scrubs.
     bad = {
         name: severity
         for name, severity in checks.items()

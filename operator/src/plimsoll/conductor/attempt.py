@@ -324,17 +324,12 @@ class Attempt:
         )
 
     def _tool_fields(self, client: Client) -> dict[str, Any]:
-        name, pass_number, attempt = self.point.name, self.key.pass_number, self.key.attempt
-        return {
+        point, place = self.point, {"pass_number": self.key.pass_number, "attempt": self.key.attempt}
+        fields_of_point = ("tool", "parameters", "ramp_seconds", "runtime_seconds")
+        return {name: getattr(point, name) for name in fields_of_point} | {
             "trial": self.key,
             "round_number": self.round_number,
-            "tool": self.point.tool,
-            "parameters": self.point.parameters,
-            "ramp_seconds": self.point.ramp_seconds,
-            "runtime_seconds": self.point.runtime_seconds,
-            "seed": client_seed(
-                self.plan.seed, point=name, pass_number=pass_number, attempt=attempt, client=client.number
-            ),
+            "seed": client_seed(self.plan.seed, point=point.name, **place, client=client.number),
         }
 
     def _peers(self, client: Client) -> dict[int, str]:

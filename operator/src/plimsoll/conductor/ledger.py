@@ -31,12 +31,10 @@ _NEIGHBOURS = 2  # on each side of the line, the trials that keep their histogra
 
 
 def is_settled(attempts: Sequence[Trial], uncharged_before: int = 0) -> bool:
-    """Whether a (point, pass) needs no further attempt: it has trustworthy numbers, or has used up its attempts.
-
-    `uncharged_before` is the number of uncharged attempts at other passes, which share their limit in a search.
-    """
+    """Whether a (point, pass) needs no further attempt: it has trustworthy numbers, or has used up its attempts."""
     if any(map(counts, attempts)):
         return True
+    # In a search, uncharged attempts at other passes share the limit.
     uncharged = min(uncharged_attempts(attempts), max(0, MAX_UNCHARGED_ATTEMPTS - uncharged_before))
     return len(attempts) - uncharged >= MAX_ATTEMPTS
 

@@ -62,15 +62,16 @@ async def conduct(
     metrics_port: int | None = None,
     job: str = "",
 ) -> phases.Ended:
-    """Measure the missing trials of a plan, and return how the conductor ended.
+    """Measure the missing trials of a plan, on `cluster` if it is one of Ceph, and return how the conductor ended.
 
-    Prepares and watches `cluster`, if any. `job` is the UID of the process's Job, if that was created together with the
-    clients' Jobs. SIGTERM and SIGINT end the process once the trial in flight is recorded as interrupted.
+    SIGTERM and SIGINT end it once the trial in flight is recorded as interrupted. See `Session` for `epoch` and `job`.
     """
     # Every agent holds two connections; the limit of open files is usually 1024.
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    timings, stored = timings or Timings(), await sink.load()
+    timings, stored, gate = timings or Timings(), await sink.load(), None
+    if cluster:
+        gate = phases.Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh)
     session = Session(
         plan=plan,
         ledger=Ledger(plan, stored.trials, stored.matrices, stored.ended),
@@ -78,9 +79,7 @@ async def conduct(
         timings=timings,
         before=stored.state,
         moment=moment(),
-        gate=phases.Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh)
-        if cluster
-        else None,
+        gate=gate,
         job=job,
     )
     if cluster is not None:
@@ -93,9 +92,8 @@ async def conduct(
     limits = ListenerLimits(strangers=plan.members + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
     listener = Listener(limits, tls=listen.tls)
     rendezvous = Rendezvous(session, token_key=listen.token_key, on_input=driver.inputs.set, know=listener.know)
-    async with serving_requests(
-        rendezvous.application(), listener, listen.host, listen.port, idle_seconds=_IDLE_SECONDS
-    ):
+    application, host, port = rendezvous.application(), listen.host, listen.port
+    async with serving_requests(application, listener, host, port, idle_seconds=_IDLE_SECONDS):
         async with exposing(session, metrics_port):
             await driver.drive_and_attend(rendezvous)
         # Not after an error: another conductor may already be in charge.
@@ -170,18 +168,18 @@ class _Driver:
         match session.take_effect():
             case None:
                 return False
-            case phases.BeginAttempt():
+            case phases.Signal.BEGIN_ATTEMPT:
                 if self._cluster is not None:
                     await self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
-            case phases.Release():
+            case phases.Signal.RELEASE:
                 await self._publish()
                 session.release(moment())
             case phases.Disturb(disturbance=disturbance, at=at):
                 if self._cluster is not None:
                     self._cluster.disturb(disturbance, at)
-            case phases.ReadToken():
+            case phases.Signal.READ_TOKEN:
                 # Kubernetes renews it in its file.
                 token = "" if self._token is None else await asyncio.to_thread(self._token.read_text)
                 session.authorized(token.strip())

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 
 from plimsoll.api.names import AbortReason, Cause, FailureReason, RunPhase
 from plimsoll.api.result import ResultStatus
@@ -282,14 +283,12 @@ class Gate:
         return self.view.problems
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeginAttempt:
-    """Store durably that an attempt is in flight, then call `Session.begun`."""
+class Signal(Enum):
+    """An effect without facts."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
-    """Store durably that the clients are about to start, then call `Session.release`."""
+    BEGIN_ATTEMPT = "begin"  # store durably that an attempt is in flight, then call `Session.begun`
+    RELEASE = "release"  # store durably that the clients are about to start, then call `Session.release`
+    READ_TOKEN = "read"  # read the token for the helpers that drop caches, then call `Session.authorized`  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,11 +297,6 @@ class Disturb:
 
     disturbance: Disturbance
     at: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadToken:
-    """Read the conductor's token for the helpers that drop caches, then call `Session.authorized`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,4 +315,4 @@ class RecordAttempt:
     status: ResultStatus
 
 
-Effect = BeginAttempt | Release | Disturb | ReadToken | JudgeAttempt | RecordAttempt
+Effect = Signal | Disturb | JudgeAttempt | RecordAttempt

@@ -82,9 +82,7 @@ class Roster:
         return iter([self._clients[number] for number in sorted(self._clients)])
 
     def register(self, registration: messages.Registration, now: float, address: str = "") -> Client:
-        """Register an agent process, which replaces an older process of the same client.
-
-        Any process replaces a lost one, so that a lost process with a high attempt number cannot lock out a successor.
+        """Register an agent process, which replaces an older process of the same client, and any that is lost.
 
         RefusedError: the plan has no such client, or a newer process has replaced this one.
         """

@@ -47,37 +47,12 @@ _REMEDIES = {"/v1/clients": "send fewer facts", "/v1/results": "reduce runtimeSe
 _log = logging.getLogger(__name__)
 
 
-class Bodies:
-    """Reads the bodies of all requests to one conductor."""
-
-    def __init__(self) -> None:
-        self._turns = asyncio.Semaphore(_LARGE_AT_ONCE)
-        self._posting: dict[int, asyncio.Timeout] = {}
-
-    async def message(self, request: web.Request) -> bytes:
-        """Return any body but a result's; RefusedError if it is too large, HTTPServiceUnavailable if it is too late."""
-        content = bytearray()
-        async with _in_time(_BODY_SECONDS):
-            await _read(request, content, messages.MAX_MESSAGE_BYTES)
-        return bytes(content)
-
-    async def document(self, request: web.Request, client: int) -> bytes:
-        """Return a client's result; a new post ends the earlier one. See `message` for errors."""
-        async with _in_time(None) as mine:
-            if (earlier := self._posting.get(client)) is not None:
-                earlier.reschedule(asyncio.get_running_loop().time())
-            self._posting[client] = mine
-            content, limit = bytearray(), messages.MAX_DOCUMENT_BYTES
-            try:
-                async with _in_time(_BODY_SECONDS):
-                    await _read(request, content, limit, enough=_SMALL_BYTES)
-                if not request.content.at_eof():
-                    async with self._turns, _in_time(_PACE_GRACE_SECONDS) as deadline:
-                        await _read(request, content, limit, deadline=deadline)
-                return bytes(content)
-            finally:
-                if self._posting.get(client) is mine:
-                    del self._posting[client]
+async def _message(request: web.Request) -> bytes:
+    """Return any body but a result's; RefusedError if it is too large, HTTPServiceUnavailable if it is too late."""
+    content = bytearray()
+    async with _in_time(_BODY_SECONDS):
+        await _read(request, content, messages.MAX_MESSAGE_BYTES)
+    return bytes(content)
 
 
 async def _read(
@@ -125,7 +100,8 @@ class Rendezvous:
         self._token_key = token_key
         self._on_input = on_input
         self._know = know
-        self._bodies = Bodies()
+        self._turns = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._posting: dict[int, asyncio.Timeout] = {}
         self._changed: dict[int, asyncio.Event] = {}
         self._sequences: dict[int, tuple[str, int]] = {}
 
@@ -167,7 +143,7 @@ class Rendezvous:
         return _answer(messages.ClockReading(received_at=received_at, sent_at=time.time_ns()))
 
     async def _register(self, request: web.Request) -> web.Response:
-        registration = messages.Registration.model_validate_json(await self._bodies.message(request))
+        registration = messages.Registration.model_validate_json(await _message(request))
         _check_speaker(request, registration.client)
         if registration.protocol != messages.PROTOCOL_VERSION:
             message = f"agent speaks protocol {registration.protocol}, this conductor {messages.PROTOCOL_VERSION}"
@@ -204,7 +180,7 @@ class Rendezvous:
         return _answer(messages.Ordered(epoch=self._session.epoch, sequence=client.sequence, order=client.order))
 
     async def _report(self, request: web.Request) -> web.Response:
-        report = messages.Report.model_validate_json(await self._bodies.message(request))
+        report = messages.Report.model_validate_json(await _message(request))
         _check_speaker(request, report.client)
         self._session.report(report, moment())
         if not report.rates:
@@ -213,7 +189,7 @@ class Rendezvous:
         return web.Response(status=204)
 
     async def _result(self, request: web.Request) -> web.Response:
-        content = await self._bodies.document(request, request[_CLIENT])
+        content = await self._document(request, request[_CLIENT])
         # Before they are parsed: parts take many times the memory of their text.
         entries, fields = content.count(b","), sum(map(content.count, (b":", b"[", b"{")))
         if entries > messages.MAX_DOCUMENT_ENTRIES or fields > messages.MAX_DOCUMENT_FIELDS:
@@ -226,15 +202,32 @@ class Rendezvous:
         self._on_input()
         return _answer(messages.Acknowledged(kept=kept))
 
+    async def _document(self, request: web.Request, client: int) -> bytes:
+        """Return a client's result; a new post ends the earlier one. See `_message` for errors."""
+        async with _in_time(None) as mine:
+            if (earlier := self._posting.get(client)) is not None:
+                earlier.reschedule(asyncio.get_running_loop().time())
+            self._posting[client] = mine
+            content, limit = bytearray(), messages.MAX_DOCUMENT_BYTES
+            try:
+                async with _in_time(_BODY_SECONDS):
+                    await _read(request, content, limit, enough=_SMALL_BYTES)
+                if not request.content.at_eof():
+                    async with self._turns, _in_time(_PACE_GRACE_SECONDS) as deadline:
+                        await _read(request, content, limit, deadline=deadline)
+                return bytes(content)
+            finally:
+                if self._posting.get(client) is mine:
+                    del self._posting[client]
+
     def _event(self, client: Client) -> asyncio.Event:
         return self._changed.setdefault(client.number, asyncio.Event())
 
 
 def _check_speaker(request: web.Request, client: int) -> None:
     if request[_CLIENT] != client:
-        raise messages.RefusedError(
-            "BadToken", f"client: {client} is not client {request[_CLIENT]}, whose token was sent"
-        )
+        message = f"client: {client} is not client {request[_CLIENT]}, whose token was sent"
+        raise messages.RefusedError("BadToken", message)
 
 
 def _answer(model: Model) -> web.Response:

@@ -50,10 +50,9 @@ class Session:
         gate: phases.Gate | None = None,
         job: str = "",
     ) -> None:
-        """Start a run, or continue it from the state that an earlier conductor stored (`before`).
+        """Start a run, or continue it from the state that an earlier conductor stored, `before`, with its `ledger`.
 
-        The session updates `ledger`, which contains the recorded trials. Without `gate` it waits for no cluster. `job`
-        is the conductor's Job if it was created together with the clients' Jobs; empty if the clients already exist.
+        Without `gate` it waits for no cluster. `job` is the conductor's Job, or empty if the clients already exist.
         """
         self.plan = plan
         self.epoch = epoch
@@ -200,12 +199,10 @@ class Session:
         return self.roster.has_left(moment.seconds) or moment.seconds - self.phase.since > self.timings.linger
 
     def unprepared(self) -> list[Client]:
-        """Return the clients that have to prepare their data sets before the next attempt or round; no servers.
-
-        With a new data set for each trial, those are also clients whose tool has worked since, unless it has begun.
-        """
+        """Return the clients that have to prepare their data sets before the next attempt or round; no servers."""
         if self.plan.volume is None:
             return []
+        # With a new data set for each trial, also those whose tool has worked since, unless the trial has begun.
         renews = self.plan.renews_data_sets and self.unfinished is None
         clients = [client for client in self.roster if not client.serves]
         return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
@@ -263,7 +260,7 @@ class Session:
             attempt = self.unfinished or self._new_attempt(key, timestamp(moment.wall))
             self.phase = phases.Beginning(attempt=attempt)
             self.unfinished = None
-            self._effects.append(phases.BeginAttempt())
+            self._effects.append(phases.Signal.BEGIN_ATTEMPT)
         return True
 
     def _await_window(self, key: TrialKey, moment: Moment) -> bool:
@@ -354,7 +351,7 @@ class Session:
             return self._arm(attempt, moment)
         deadline = moment.seconds + self.timings.dropping + self.timings.dropping_grace
         self.phase = phases.Dropping(attempt=attempt, deadline=deadline, is_staged=attempt.needs_staging)
-        self._effects.append(phases.ReadToken())
+        self._effects.append(phases.Signal.READ_TOKEN)
         return True
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
@@ -372,7 +369,7 @@ class Session:
             return self._abort_if(attempt, fault, moment)
         if not attempt.first_t0:
             attempt.first_t0 = moment.wall
-            self._effects.append(phases.Release())
+            self._effects.append(phases.Signal.RELEASE)
         if not phase.is_stored:
             return False
         attempt.t0 = moment.wall + int(attempt.lead_seconds * SECOND)
@@ -420,10 +417,9 @@ class Session:
             # The rounds before may have shown rates.
             attempt, self.unfinished = self.unfinished, None
             return self._abort_if(attempt, fault, moment)
-        if self.gate.danger is not None:
-            return self._end(RunPhase.FAILED, self.gate.danger, moment)
-        if self._stopping:
-            return self._end(RunPhase.INTERRUPTED, None, moment)
+        if self.gate.danger or self._stopping:
+            phase = RunPhase.FAILED if self.gate.danger else RunPhase.INTERRUPTED
+            return self._end(phase, self.gate.danger, moment)
         if fault:
             limit = self.plan.timeouts.total_seconds
             message = f"not measured within timeouts.totalSeconds ({limit} s); raise it or plan fewer trials"

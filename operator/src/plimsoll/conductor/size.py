@@ -33,10 +33,7 @@ def replaced_attempt(trial: Trial) -> Trial:
 
 
 def bare_attempt(trial: Trial, *, has_rates: bool) -> Trial:
-    """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons.
-
-    The first attempt that the harness alone did not spoil, or may not have, keeps its rates and percentiles.
-    """
+    """Return what to keep of a repeated attempt of a search: outcome and reasons, if `has_rates` also the rates."""
     bare = _cleared(_with_short_findings(replaced_attempt(trial)), "warnings", "hosts", "tool")
     return bare if has_rates else _cleared(bare, "operations")
 
@@ -46,10 +43,9 @@ def without_histograms(trial: Trial) -> Trial:
 
 
 def fit(status: ResultStatus) -> ResultStatus:
-    """Return a status below `MAX_STATUS_BYTES`: if needed without names of places, series, hosts, nodes or commands.
+    """Return a status below `MAX_STATUS_BYTES`: if needed without `_OPTIONAL` parts, which trials that count name.
 
-    First to go is what neither a verdict nor a page needs, last are parts of the matrix. One warning of each trial that
-    counts names the omissions. Histograms are kept, because the summary is computed from them, except in a search.
+    Last to go are parts of the matrix. Histograms, from which the summary is computed, are kept except in a search.
     """
     trials = status.trials
     omitted: list[tuple[str, ...]] = [()] * len(trials)

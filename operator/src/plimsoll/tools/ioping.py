@@ -94,10 +94,10 @@ class Ioping(Tool[IopingParameters]):
 
     def command(self, parameters: IopingParameters, context: StepContext) -> Command:
         """Return the command; ValueError if the data set is smaller than one request, or there would be too many."""
-        volume, interval = context.target_of(VolumeTarget), parameters.interval_milliseconds
-        if parameters.size > volume.size:
-            size = format_quantity(volume.size)
-            raise ValueError(f"the data set has {size}, less than one request: use a larger volume or a smaller size")
+        volume, size, interval = context.target_of(VolumeTarget), parameters.size, parameters.interval_milliseconds
+        if size > volume.size:
+            least = f"the data set has {format_quantity(volume.size)}, less than one request"
+            raise ValueError(f"{least}: use a larger volume or a smaller size")
         # One second more, because the measured time may begin after the ramp; and ioping ends between two requests.
         seconds = context.timing.total_seconds + 1
         if interval and seconds * 1000 > MAX_REQUESTS * interval:
@@ -110,11 +110,7 @@ class Ioping(Tool[IopingParameters]):
                 # A line of numbers for each request but the first, and one for all.
                 *("ioping", "-q", "-B", "-p1", "-a1"),
                 *(f"-w{seconds + -(-interval // 1000)}s", f"-c{MAX_REQUESTS + 1}", f"-i{interval}ms"),
-                *(
-                    f"-s{parameters.size}",
-                    f"-S{volume.size // parameters.size * parameters.size}",
-                    f"-o{volume.offset}",
-                ),
+                *(f"-s{size}", f"-S{volume.size // size * size}", f"-o{volume.offset}"),
                 "-C",  # without it, ioping drops each block from the page cache, and syncs after each write
                 *(["-D"] if parameters.direct else []),
                 *(["-WWW"] if parameters.operation == "Write" else []),  # three times, for what exists

@@ -144,6 +144,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
         )
         connections = [(report.marks, report.received) for report in reports]
         operation = Operation.WRITE if parameters.direction == "Send" else Operation.READ
+        threads = [report.thread_percent for report in reports if report.thread_percent is not None]
         # The bytes that UDP sent are a part of the requested ones.
         requested = (parameters.bitrate or 0) * parameters.streams * context.timing.runtime_seconds / 8
         arrived = [(report.received, 1 - (report.lost_percent or 0.0) / 100) for report in reports]
@@ -155,9 +156,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             runtime=end - start,
             operations=(byte_sample(operation, connections, start, end),),
             submitters=parameters.streams * len(reports),
-            thread_percent=max(
-                (part for report in reports if (part := report.thread_percent) is not None), default=None
-            ),
+            thread_percent=max(threads, default=None),
             pace=min(paces, default=None),
             peers=tuple(
                 PeerRate(
@@ -285,9 +284,7 @@ def _place(marks: Sequence[Mark], connected: int, omitted: int, output: Output) 
     earliest = max(output.launched_at, connected)
     latest = output.finished_at - omitted - marks[-1].moment
     if latest < earliest - SECOND // 20:
-        missing = f"{(earliest - latest) / SECOND:.1f} s"
-        raise OutputError(
-            f"iperf3 reports {missing} more than passed between its start and its end: was the clock set?"
-        )
+        more = f"{(earliest - latest) / SECOND:.1f} s more"
+        raise OutputError(f"iperf3 reports {more} than passed between its start and its end: was the clock set?")
     began = (earliest + latest) // 2 + omitted
     return [replace(mark, moment=began + mark.moment) for mark in marks], latest - earliest > SECOND // 2

@@ -279,10 +279,9 @@ class KubeBurner(Tool[KubeBurnerParameters]):
             errors += filter(None, (written, *(logged or last_line)))
             errors.append(f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}")
         pods = timed.get(_POD, [])
-        # `VERSION@COMMIT`, or `@` in a program that was built without.
-        version = summary["version"].line().partition("@")[0] if "version" in summary else ""
         return Measurement(
-            tool_version=version,
+            # `VERSION@COMMIT`, or `@` in a program that was built without.
+            tool_version=summary["version"].line().partition("@")[0] if "version" in summary else "",
             started_at=output.launched_at,
             runtime=max((item.usable_at for item in usable), default=start) - start,
             operations=tuple(

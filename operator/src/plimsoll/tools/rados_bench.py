@@ -174,11 +174,9 @@ class RadosBench(Tool[RadosBenchParameters]):
         end = reading.closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
         runtime, ios = end.moment - start.moment, end.done - start.done
         if runtime <= 0:
-            raise reading.ended_in_warm_up(
-                "rados bench", last.moment / SECOND, timing, remedy if parameters.reads_data else ""
-            )
+            raise reading.ended_in_warm_up("rados bench", last.moment / SECOND, timing, remedy if reads else "")
         # `seq` reads every object once.
-        ran_out = parameters.reads_data and runtime < timing.runtime_seconds * SECOND - SECOND // 2
+        ran_out = reads and runtime < timing.runtime_seconds * SECOND - SECOND // 2
         spent = max(0.0, end.done * end.mean - start.done * start.mean)
         sample = OperationSample(
             operation=Operation.READ if reads else Operation.WRITE,
@@ -238,12 +236,8 @@ def _read_report(output: Output, parameters: RadosBenchParameters) -> _Report:
         done=totals[f"Total {operation}s made"].unquoted().count(),
         mean=number(_MEAN) * SECOND,
     )
-    rows = [
-        Progress(
-            moment=reading.nanoseconds_of(line["stamp"]), done=int(line["finished"]), mean=float(line["mean"]) * SECOND
-        )
-        for line in lines
-    ]
+    stamped = [(reading.nanoseconds_of(line["stamp"]), line) for line in lines]
+    rows = [Progress(moment=at, done=int(row["finished"]), mean=float(row["mean"]) * SECOND) for at, row in stamped]
     _check_lines(rows, [int(line["second"]) for line in lines], end)
     moved = end.done * size / _MEBIBYTE
     # Six digits are printed.

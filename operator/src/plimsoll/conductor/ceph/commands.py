@@ -35,10 +35,7 @@ _SHOWN_CHARACTERS = 300
 
 
 async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = False) -> asyncio.subprocess.Process:
-    """Start a command in a session of its own, with pipes; OSError if it cannot be started.
-
-    With `logs_errors` its errors go to this program's, except for lines with a key.
-    """
+    """Start a command in its own session, with pipes, or its errors logged without keys; OSError if it cannot start."""
     errors = _pipe_to_log() if logs_errors else asyncio.subprocess.PIPE
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -99,12 +96,8 @@ class CommandError(Exception):
 
     def __init__(self, command: str, reason: str) -> None:
         self.reason = reason
+        self.is_present = _PRESENT.search(reason) is not None  # whether the object to create already exists
         super().__init__(f"`{command}` {reason}")
-
-    @property
-    def is_present(self) -> bool:
-        """Whether the object to create already exists."""
-        return _PRESENT.search(self.reason) is not None
 
 
 async def if_present(answer: Awaitable[str]) -> str | None:

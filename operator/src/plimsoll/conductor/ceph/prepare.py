@@ -23,6 +23,7 @@ from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from plimsoll.conductor.ceph import options as osd_options
 from plimsoll.conductor.ceph.commands import FORCE_FULL, CommandError, Commands, UnresponsiveError, if_present
+from plimsoll.conductor.ceph.options import show_option
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 from plimsoll.plan.expand import estimate
 
@@ -163,11 +164,7 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
         osd_df=await answer(commands.ceph, "osd", "df"),
         groups=await answer(commands.ceph, "pg", "dump", "pgs_brief") if plan.ceph and plan.ceph.actions else "",
         settings={
-            osd: {
-                name: value
-                for name in SETTINGS
-                if (value := await answer(osd_options.show_option, commands, osd, name))
-            }
+            osd: {name: text for name in SETTINGS if (text := await answer(show_option, commands, osd, name))}
             for osd in asked_osds
         },
     )
@@ -234,9 +231,8 @@ async def limit_fill(commands: Commands, plan: Plan, target: CephTarget, outputs
     """Refuse data that does not fit, and set the quota of a run's own pool, which alone bounds rados bench."""
     pool, percent = target.pools[-1], plan.limits.fill_percent
     if (fill := fill_of(outputs, pool)) is None:
-        _log.warning(
-            "Ceph does not show how full the OSDs of pool %s are: spec.limits.fillPercent is not checked", pool
-        )
+        unchecked = "Ceph does not show how full the OSDs of pool %s are: spec.limits.fillPercent is not checked"
+        _log.warning(unchecked, pool)
         return
     if problem := fill_problem(fill, estimate(plan).data_bytes, percent=percent):
         raise osd_options.NotPreparedError([problem], FailureReason.CLUSTER_TOO_FULL)

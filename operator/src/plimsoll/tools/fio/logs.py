@@ -73,7 +73,8 @@ class LogReader:
                     for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
                 ]
                 gaps = gaps_of(completions, self.milliseconds, gap_milliseconds(self.parameters, self.timing))
-                idle = stretches_of(gaps)
+                pairs = zip(gaps.starts, gaps.lengths, strict=True)
+                idle = [Interval(start=start, end=start + length) for start, length in pairs]
         except SeriesError as error:
             warnings.append(f"no gaps between operations: {error}")
         logged = [
@@ -295,12 +296,6 @@ def check_gaps(gaps: Sequence[Interval], samples: Sequence[OperationSample]) -> 
                     f"the log has nothing from {gap.start} to {gap.end} ms, but the series has {ios:.0f} "
                     f"{sample.operation} operations in second {second}"
                 )
-
-
-def stretches_of(gaps: Gaps) -> list[Interval]:
-    """Return the gaps in milliseconds after the start."""
-    pairs = zip(gaps.starts, gaps.lengths, strict=True)
-    return [Interval(start=start, end=start + length) for start, length in pairs]
 
 
 def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Interval]:

@@ -60,12 +60,8 @@ def _command(job: str, target: DataSet, work_directory: str, *arguments: str) ->
     return Command(
         argv=(
             *("fio", *command.output_arguments(work_directory), "--eta=never", f"--name={job}"),
-            *(
-                *command.target_arguments(target),
-                f"--offset={command.offset_of(target)}",
-                "--thread=1",
-                "--continue_on_error=none",
-            ),
+            *command.target_arguments(target),
+            *(f"--offset={command.offset_of(target)}", "--thread=1", "--continue_on_error=none"),
             *arguments,
         ),
         environment=command.cache_environment(target),

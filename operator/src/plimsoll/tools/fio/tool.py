@@ -136,6 +136,7 @@ class Fio(Tool[FioParameters]):
             for operation, (issued, timed) in counts.items()
             if timed < issued
         ]
+        noted = [] if output.exit_code else [*noise, *excerpt(output.stderr)]
         return Measurement(
             tool_version=version,
             started_at=common.start * MILLISECOND,
@@ -151,9 +152,7 @@ class Fio(Tool[FioParameters]):
             bypasses_cache=not target.cache if isinstance(target, ImageTarget) else parameters.direct_io,
             gaps=gaps,
             errors=bounded([*complaints(jobs, output, noise), *untimed]),
-            warnings=bounded(
-                [*unfinished, *([] if output.exit_code else [*noise, *excerpt(output.stderr)]), *log_warnings]
-            ),
+            warnings=bounded([*unfinished, *noted, *log_warnings]),
         )
 
 
@@ -232,13 +231,12 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     # Up to the depth, issued operations may still be in flight at the end. Those in flight at the end of the ramp are
     # timed but not issued, so they can hide as many more. A job that timed none is an error.
     counts = ((_issued([job], operation), _timed([job], operation)) for job in jobs)
+    moved = sum(direction["io_bytes"].count() for direction in directions)
     submissions = [] if parameters.is_synchronous else [read_latency(direction["slat_ns"]) for direction in directions]
     return OperationSample(
         operation=operation,
         ios=latency.count,
-        bytes=min(
-            sum(direction["io_bytes"].count() for direction in directions), latency.count * max(parameters.block_sizes)
-        ),
+        bytes=min(moved, latency.count * max(parameters.block_sizes)),
         short_ios=sum(direction["short_ios"].count() for direction in directions),
         dropped_ios=sum(direction["drop_ios"].count() for direction in directions),
         lost_ios=sum(max(0, issued - timed - parameters.io_depth) for issued, timed in counts if timed),
