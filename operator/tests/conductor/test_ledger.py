@@ -113,7 +113,7 @@ def invalid(attempt: int) -> Trial:
 def test_an_invalid_attempt_keeps_its_clients_but_nothing_to_merge() -> None:
     ledger = Ledger(make_plan(points=1, repetitions=1))
     ledger.add("w-000", invalid(0))
-    (trial,) = ledger.trials("w-000")
+    (trial,) = ledger.trials["w-000"]
     assert trial.slowest == invalid(0).slowest
     (before,), (after,) = invalid(0).operations, trial.operations
     assert (after.series, after.latency.histogram) == (None, None)
@@ -126,7 +126,7 @@ def test_a_repeated_attempt_keeps_its_rates_and_percentiles() -> None:
     ledger.add("w-000", invalid(0))
     ledger.add("w-000", invalid(1))
     ledger.add("w-000", make_trial(pass_number=1))
-    repeated, last, other = ledger.trials("w-000")
+    repeated, last, other = ledger.trials["w-000"]
     assert (repeated.slowest, repeated.operations[0].latency.histogram) == ((), None)
     assert repeated.operations[0].latency.percentiles == last.operations[0].latency.percentiles != {}
     assert repeated.operations[0].rates == last.operations[0].rates
@@ -169,12 +169,12 @@ def test_a_trial_keeps_only_the_places_that_earlier_trials_of_its_point_do_not_s
     ledger.add("w-000", make_trial(0, places=first))
     ledger.add("w-001", make_trial(0, places=first))
     # Another conductor continues with what is recorded.
-    ledger = Ledger(plan, {name: ledger.trials(name) for name in ("w-000", "w-001")})
+    ledger = Ledger(plan, {name: ledger.trials[name] for name in ("w-000", "w-001")})
     for number in (1, 2):
         ledger.add("w-000", make_trial(number, places=moved))
         ledger.add("w-001", make_trial(number, places=first))
-    assert [trial.places for trial in ledger.trials("w-000")] == [tuple(first), (moved[1],), ()]
-    assert [trial.places for trial in ledger.trials("w-001")] == [tuple(first), (), ()]
+    assert [trial.places for trial in ledger.trials["w-000"]] == [tuple(first), (moved[1],), ()]
+    assert [trial.places for trial in ledger.trials["w-001"]] == [tuple(first), (), ()]
     findings = {name: ledger.status(name, None).findings for name in ("w-000", "w-001")}
     assert [(finding.reason, finding.clients) for finding in findings["w-000"]] == [("ClientsChanged", (1,))]
     assert findings["w-001"] == ()

@@ -96,7 +96,7 @@ def test_only_the_trials_next_to_the_line_keep_their_histograms() -> None:
     line = searched(ledger, full_operation(Operation.READ, 1))
     assert line.estimate is not None
     loads: dict[bool, list[float]] = {True: [], False: []}
-    for trial in ledger.trials("w-000"):
+    for trial in ledger.trials["w-000"]:
         assert trial.probe is not None
         assert trial.operations[0].latency.percentiles
         loads[trial.operations[0].latency.histogram is not None].append(trial.probe.offered)
@@ -113,7 +113,7 @@ def test_while_loads_climb_the_last_trials_keep_their_histograms() -> None:
         key = ledger.next_trial()
         assert key is not None
         ledger.add("w-000", trial_of(key, load, operations=(full_operation(Operation.READ, 1),)))
-    kept = [trial.operations[0].latency.histogram is not None for trial in ledger.trials("w-000")]
+    kept = [trial.operations[0].latency.histogram is not None for trial in ledger.trials["w-000"]]
     assert kept == [False, True, True]
 
 

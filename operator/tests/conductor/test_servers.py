@@ -78,7 +78,7 @@ class Simulated(Simulation):
             for name, status in self.statuses.items()
             if status.summary and status.summary.matrix
         }
-        trials = {point.name: session.ledger.trials(point.name) for point in self.plan.points}
+        trials = {point.name: session.ledger.trials[point.name] for point in self.plan.points}
         session.ledger = Ledger(self.plan, trials, matrices)
         return session
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.ceph.document import parse_answer
-from plimsoll.ceph.safety import FULL_QUOTA
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer, PoolCounters
 
 EXIT_PURGING = 3  # of `plimsoll teardown`, if all that is left is to wait for Ceph to purge deleted volumes
@@ -36,11 +35,6 @@ class PoolDetail:
     stripe_width: int  # bytes of data in a stripe, over all data chunks; 0 for a replicated pool
     # Whether its groups are active only with copies in several parts of the cluster, such as sites (stretch mode)
     is_stretched: bool = False
-
-    @property
-    def is_full(self) -> bool:
-        """Whether writes to the pool hang because it has reached its quota."""
-        return FULL_QUOTA in self.flags
 
     @property
     def is_settled(self) -> bool:

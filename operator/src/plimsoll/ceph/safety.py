@@ -26,12 +26,6 @@ class Fill:
         # A part of MAX AVAIL takes at most that part of each OSD's remaining space, so the fullest remains the fullest.
         return self.fullest + (self.full - self.fullest) * data_bytes / max(self.available_bytes, 1)
 
-    def room_bytes(self, percent: int) -> int:
-        """Return how much data can be written before an OSD may be filled to that percentage."""
-        rest = self.full - self.fullest
-        part = (percent / 100 - self.fullest) / rest if rest > 0 else 0.0
-        return max(0, int(self.available_bytes * min(part, 1.0)))
-
 
 def fill_problem(fill: Fill, data_bytes: int, *, percent: int) -> str:
     """Return why so much data does not fit, with the remedy; empty if it does."""
@@ -48,7 +42,10 @@ def fill_problem(fill: Fill, data_bytes: int, *, percent: int) -> str:
 
 def quota_bytes(fill: Fill, volumes_bytes: int, *, percent: int) -> int:
     """Return the quota of a run's pool: the room that the limit leaves, but more than its volumes can hold."""
-    return -(-max(fill.room_bytes(percent), volumes_bytes + volumes_bytes // _SPARE) // _MEBIBYTE) * _MEBIBYTE
+    rest = fill.full - fill.fullest
+    part = (percent / 100 - fill.fullest) / rest if rest > 0 else 0.0
+    room = int(fill.available_bytes * min(part, 1.0))
+    return -(-max(0, room, volumes_bytes + volumes_bytes // _SPARE) // _MEBIBYTE) * _MEBIBYTE
 
 
 def risks(checks: Collection[str], stop_on: Collection[str]) -> frozenset[str]:

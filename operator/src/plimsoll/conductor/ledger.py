@@ -160,8 +160,8 @@ class Ledger:
         self.added: Counter[tuple[Outcome, Verdict]] = Counter()
         self.measured: tuple[str, Trial] | None = None
         self._searches: dict[str, Search] = {}
-        self._trials: dict[str, tuple[Trial, ...]] = {point.name: () for point in plan.points}
-        self._trials |= {name: tuple(trials) for name, trials in (recorded or {}).items()}
+        self.trials: dict[str, tuple[Trial, ...]] = {point.name: () for point in plan.points}
+        self.trials |= {name: tuple(trials) for name, trials in (recorded or {}).items()}
 
     def next_trial(self) -> TrialKey | None:
         """Return the first missing attempt in the plan's order, a search in the first pass; None if none is missing."""
@@ -179,7 +179,7 @@ class Ledger:
             return None
         if point not in self._searches:
             calm = self.search(planned.calm) if planned.calm else None
-            search = search_at(planned, planned.line, self._trials[point], calm.progress.line if calm else None)
+            search = search_at(planned, planned.line, self.trials[point], calm.progress.line if calm else None)
             if calm is not None and calm.next_trial is not None:
                 return search
             self._searches[point] = search
@@ -191,7 +191,7 @@ class Ledger:
             raise ValueError(f"{point} pass {trial.pass_number} attempt {trial.attempt} is already recorded")
         earlier = (
             replaced_attempt(attempt) if attempt.pass_number == trial.pass_number else attempt
-            for attempt in self._trials[point]
+            for attempt in self.trials[point]
         )
         self.added[trial.outcome, trial.verdict] += 1
         if counts(trial):
@@ -199,18 +199,15 @@ class Ledger:
             # A trial that counts is the last of its pass, so its cells are never removed.
             if matrix := matrix_of(cells):
                 self._matrices[point] = extended(self._matrices.get(point), matrix)
-        trial = trial.model_copy(update={"places": new_places(self._trials[point], trial.places)})
+        trial = trial.model_copy(update={"places": new_places(self.trials[point], trial.places)})
         # Even an Invalid last attempt keeps its clients, as evidence.
-        self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
+        self.trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
         self._searches.pop(point, None)
         if (search := self.search(point)) is not None:
-            self._trials[point] = recorded(search, self._trials[point])
+            self.trials[point] = recorded(search, self.trials[point])
 
     def has(self, key: TrialKey) -> bool:
         return any(trial.attempt == key.attempt for trial in self._attempts(key.point, key.pass_number))
-
-    def trials(self, point: str) -> tuple[Trial, ...]:
-        return self._trials[point]
 
     @property
     def done(self) -> int:
@@ -225,7 +222,7 @@ class Ledger:
     def status(self, point: str, environment: Environment | None) -> ResultStatus:
         """Return the status of a point's result; without the clients' `environment`, it has no fingerprint."""
         everything = (environment or Environment()).merged(self.plan.environment)
-        trials, search = self._trials[point], self.search(point)
+        trials, search = self.trials[point], self.search(point)
         summary: Summary | None = None
         line: Line | None = None
         first_line: Line | None = None
@@ -267,4 +264,4 @@ class Ledger:
                 yield TrialKey(point=point.name, pass_number=pass_number, attempt=next_attempt(attempts))
 
     def _attempts(self, point: str, pass_number: int) -> list[Trial]:
-        return [trial for trial in self._trials[point] if trial.pass_number == pass_number]
+        return [trial for trial in self.trials[point] if trial.pass_number == pass_number]

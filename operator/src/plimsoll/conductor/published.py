@@ -118,10 +118,9 @@ def _live_rates(session: Session, moment: Moment) -> Live | None:
     reported = [client.rates for client in clients if client.rates and client.rated_at >= since]
     if not reported:
         return None
-    sums: dict[Operation, LiveRate] = {}
+    sums: dict[Operation, tuple[float, int]] = {}
     for rate in chain.from_iterable(reported):
-        before = sums.get(rate.operation)
-        iops = rate.iops + (before.iops if before else 0)
-        bytes_per_second = rate.bytes_per_second + (before.bytes_per_second if before else 0)
-        sums[rate.operation] = LiveRate(operation=rate.operation, iops=iops, bytes_per_second=bytes_per_second)
-    return Live(clients=len(reported), rates=tuple(sums.values()))
+        iops, size = sums.get(rate.operation, (0.0, 0))
+        sums[rate.operation] = iops + rate.iops, size + rate.bytes_per_second
+    rates = (LiveRate(operation=name, iops=iops, bytes_per_second=size) for name, (iops, size) in sums.items())
+    return Live(clients=len(reported), rates=tuple(rates))

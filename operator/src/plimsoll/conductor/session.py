@@ -2,8 +2,8 @@
 
 Inputs are the agents' requests (`register`, `report`, `post`), the passing of time (`advance`), a request to stop, and
 the completion of an effect (`begun`, `release`, `judged`, `recorded`). Outputs are each client's order, and effects to
-perform one at a time. An attempt begins only after its effect `BeginAttempt` is durable, generates load only after
-`Release` is, and is forgotten only after `RecordAttempt` is. So a conductor can die at any time, and its successor
+perform one at a time. An attempt begins only after its effect `BEGIN_ATTEMPT` is durable, generates load only after
+`RELEASE` is, and is forgotten only after `RecordAttempt` is. So a conductor can die at any time, and its successor
 neither loses nor repeats anything.
 """
 

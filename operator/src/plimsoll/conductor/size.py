@@ -21,11 +21,6 @@ _SERIES = "operations.series"
 _STEADINESS = ("operations.p50_steadiness", "operations.p99_steadiness", "steadiness")
 
 
-def without_distributions(trial: Trial) -> Trial:
-    """Return a trial without histograms and series, which matter only for trials that count."""
-    return _cleared(trial, _HISTOGRAMS, _SERIES)
-
-
 def replaced_attempt(trial: Trial) -> Trial:
     """Return the part of a repeated attempt to keep: its outcome, the reason, its rates and its percentiles."""
     details = ("slowest", "caches.nodes", "osds.slowest", "cluster.problems", "tool.argv", "disturbance")
@@ -36,10 +31,6 @@ def bare_attempt(trial: Trial, *, has_rates: bool) -> Trial:
     """Return what to keep of a repeated attempt of a search: outcome and reasons, if `has_rates` also the rates."""
     bare = _cleared(_with_short_findings(replaced_attempt(trial)), "warnings", "hosts", "tool")
     return bare if has_rates else _cleared(bare, "operations")
-
-
-def without_histograms(trial: Trial) -> Trial:
-    return _cleared(trial, _HISTOGRAMS)
 
 
 def fit(status: ResultStatus) -> ResultStatus:
@@ -113,6 +104,9 @@ def _without(*paths: str) -> Callable[[Trial], Trial]:
 def _if_invalid(change: Callable[[Trial], Trial]) -> Callable[[Trial], Trial]:
     return lambda trial: change(trial) if trial.verdict is Verdict.INVALID else trial
 
+
+without_histograms = _without(_HISTOGRAMS)
+without_distributions = _without(_HISTOGRAMS, _SERIES)  # which matter only for trials that count
 
 _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     # No page shows them, and their digests show as well whether a client was replaced.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -64,14 +64,9 @@ class HelperRefusal(Model):
     message: str
 
 
-def burner_url(service: str, namespace: str) -> str:
-    """Return the URL of the Service of the helper that runs kube-burner, which may be on another node."""
-    return f"https://{service}.{namespace}.svc:{PORT}"
-
-
-def caches_url(service: str, namespace: str) -> str:
-    """Return the URL of the Service of the helpers that drop caches; it leads to the helper on the sender's node."""
-    return f"http://{service}.{namespace}.svc:{PORT}"
+def helper_url(scheme: Literal["http", "https"], service: str, namespace: str) -> str:
+    """Return the URL of a helper's Service; that of the helpers that drop caches, on the sender's node, has no TLS."""
+    return f"{scheme}://{service}.{namespace}.svc:{PORT}"
 
 
 def namespace_base(namespace: str, run_uid: str) -> str:

@@ -15,7 +15,7 @@ from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, os
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
-from plimsoll.ceph.safety import POOL_FULL, risks
+from plimsoll.ceph.safety import FULL_QUOTA, POOL_FULL, risks
 from plimsoll.ceph.watch import LAG, ClusterSample, ClusterWatch, OptionReading, Outage, Placement, parse_status
 from plimsoll.conductor.ceph import options as osd_options
 from plimsoll.conductor.ceph.commands import CommandError, Commands
@@ -335,7 +335,7 @@ class CephCluster:
         """Return the pools that have reached their quotas; none if unknown."""
         try:
             answer = await self._commands.ceph("osd", "pool", "ls", "detail", limit_seconds=_SAMPLE_SECONDS)
-            return frozenset(name for name, pool in parse_pools(answer).items() if pool.is_full)
+            return frozenset(name for name, pool in parse_pools(answer).items() if FULL_QUOTA in pool.flags)
         except (CommandError, ValueError) as error:
             _log.warning("which pools are full is unknown: %s", error)
             return frozenset()

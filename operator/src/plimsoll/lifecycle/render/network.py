@@ -10,7 +10,7 @@ from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import READABLE, Access, Json, manifest, metadata
 from plimsoll.lifecycle.run import NetworkPolicies, Run, Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
+from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, helper_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
@@ -107,7 +107,7 @@ def burner_access(run: Run, plan: Plan, client: int) -> Access:
         return Access()
     helper = plan.control_plane.helper
     environment = {
-        "PLIMSOLL_BURN_HELPER": burner_url(helper.name, helper.namespace),
+        "PLIMSOLL_BURN_HELPER": helper_url("https", helper.name, helper.namespace),
         "PLIMSOLL_BURN_CERTIFICATE": plan.control_plane.certificate,
         "PLIMSOLL_BURN_TOKEN": f"{_BURNER_MOUNT}/{_FILE}",
         "PLIMSOLL_BURN_STORAGE_CLASS": plan.control_plane.storage_class,
@@ -118,7 +118,7 @@ def burner_access(run: Run, plan: Plan, client: int) -> Access:
 
 def caches_helper(plan: Plan) -> dict[str, str]:
     helper = plan.cache_helper
-    return {} if helper is None else {"PLIMSOLL_CACHES_HELPER": caches_url(helper.name, helper.namespace)}
+    return {} if helper is None else {"PLIMSOLL_CACHES_HELPER": helper_url("http", helper.name, helper.namespace)}
 
 
 def caches_access(plan: Plan) -> Access:
