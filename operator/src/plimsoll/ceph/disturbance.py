@@ -133,10 +133,10 @@ def _without_effects(status: ClusterStatus, before: ClusterStatus) -> ClusterSta
 
 
 class _Missing:
-    """The OSDs that an outage explains to be missing in a set, such as those that are up.
+    """The OSDs that an outage explains to be missing in a set, such as those that are up; optionally none.
 
-    What it does not explain remains: more OSDs, those that are still missing a minute after they were given back or
-    leave again, and a change of the set while all of them are away. If it is optional, they need not leave the set.
+    Not explained are more OSDs, those still missing a minute after they were given back or leaving again, and a change
+    of the set while all of them are away.
     """
 
     def __init__(

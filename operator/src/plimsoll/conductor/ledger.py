@@ -149,12 +149,9 @@ class Ledger:
         matrices: Mapping[str, Matrix] | None = None,
         ended: Collection[str] = (),
     ) -> None:
-        """Continue with the recorded trials, and the matrices of those that count, by point.
-
-        `ended` are the points whose results say that their searches ended: to compute that takes too long.
-        """
+        """Continue with the recorded trials, matrices of those that count, and points whose searches have `ended`."""
         self.plan = plan
-        self._ended = frozenset(ended)
+        self._ended = frozenset(ended)  # as their results say: to compute it takes longer than clients wait
         self._matrices = dict(matrices or {})
         # Number of attempts that this ledger has added, and the last one with trustworthy numbers, with its point.
         self.added: Counter[tuple[Outcome, Verdict]] = Counter()

@@ -82,8 +82,7 @@ def command(*, assignment: TextIO, secret: Path, node: str, fio: str, caches_hel
 
 def _worker(assigned: Assignment, node: str, fio: str) -> Worker:
     targets: list[PoolTarget | OsdsTarget] = []
-    if assigned.rados is not None:
-        rados = assigned.rados
+    if rados := assigned.rados:
         targets.append(PoolTarget(pool=rados.pool, namespace=rados.namespace, user=rados.user))
     if assigned.osd_keyring is not None:
         targets.append(OsdsTarget(keyring=assigned.osd_keyring))

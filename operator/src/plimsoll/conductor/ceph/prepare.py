@@ -181,10 +181,7 @@ class Prepared:
 
 
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
-    """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress.
-
-    NotPreparedError names what is still missing; see `Commands.ceph` for other errors.
-    """
+    """Prepare the cluster as far as possible, and `report` progress; NotPreparedError says what is still missing."""
     if target.actions:
         await osd_options.give_back(commands, key=options_key(plan.run.uid))
     if target.rook is not None or target.has_record:

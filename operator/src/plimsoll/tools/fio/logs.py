@@ -326,8 +326,7 @@ def slices_of(
 ) -> LatencySlices:
     """Return the complete slices of one operation over all jobs, of `seconds` each; the last may lack a twentieth.
 
-    `logs` has the log of each job and the completion latencies of its whole measurement, which took `milliseconds`;
-    `in_flight` operations can complete at once. SeriesError also if the series `cells` shows notably other times.
+    `logs` has each job's log and completion latencies, of `milliseconds`. SeriesError if they do not fit `cells`.
     """
     width = seconds * 1000
     number = int(milliseconds / width + 0.05)
