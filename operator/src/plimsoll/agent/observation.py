@@ -24,6 +24,7 @@ from plimsoll.agent.readings import (
     with_descendants,
 )
 from plimsoll.agent.volume import (
+    SECTOR_BYTES,
     DeviceVolume,
     FileVolume,
     ImageVolume,
@@ -41,7 +42,6 @@ _MAX_CHARACTERS = 256
 _MILLISECONDS = 1000
 _NANOSECONDS_PER_MILLISECOND = 10**6
 _SECOND = 10**9
-_SECTOR_BYTES = 512
 # When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length.
 MAX_SNAPSHOTS = 1024
 
@@ -349,8 +349,8 @@ def _device(
         return None
     return DeviceUse(
         number=number,
-        read=done.read_sectors * _SECTOR_BYTES / seconds,
-        written=done.written_sectors * _SECTOR_BYTES / seconds,
+        read=done.read_sectors * SECTOR_BYTES / seconds,
+        written=done.written_sectors * SECTOR_BYTES / seconds,
         operations=(done.reads + done.writes) / seconds,
         reads=done.reads / seconds,
         writes=done.writes / seconds,

@@ -8,13 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from plimsoll.agent.volume import Mount, read_mounts
+from plimsoll.agent.volume import SECTOR_BYTES, Mount, read_mounts
 
 _MICROSECOND = 1000
 _UNIFIED = "cgroup2"
 _SYS = PurePosixPath("/sys")
 _UNLIMITED_BYTES = 2**60  # version 1 shows "no limit" as the largest number of bytes in whole pages
-_BLOCK_BYTES = 512
 _IO_COUNTERS = {"read_bytes", "write_bytes"}
 _IDLE = (3, 4)  # columns of /proc/stat with idle time: idle, and idle while waiting for I/O
 _ACCOUNTED = 8  # columns that add up to the total; guest time, which follows, is part of user time
@@ -24,7 +23,6 @@ _DISK_IDENTITIES = ("wwid", "device/wwid", "serial", "device/serial")
 _IDENTITIES = ("dm/uuid", "loop/backing_file", "device/image_id", "backend", *_DISK_IDENTITIES)
 _MAX_IDENTITY = 200
 _PAGE = 4096
-_SECTOR_BYTES = 512
 _KIBIBYTE = 1024
 _MEGABIT = 10**6 // 8
 _LOOPBACK = "lo"
@@ -207,7 +205,7 @@ def with_descendants(proc: Path, pid: int) -> Iterator[int]:
 
 def _ended_children_counters() -> ToolCounters:
     use = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ToolCounters(read=use.ru_inblock * _BLOCK_BYTES, written=use.ru_oublock * _BLOCK_BYTES)
+    return ToolCounters(read=use.ru_inblock * SECTOR_BYTES, written=use.ru_oublock * SECTOR_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,7 +327,7 @@ class Host:
             limits = {name: int((disk / "queue" / name).read_text()) for name in _CUTTING}
             # A segment holds at least a page, and memory is rarely contiguous.
             piece = min(_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"])
-            if piece and (boundary := _SECTOR_BYTES * limits["chunk_sectors"]):
+            if piece and (boundary := SECTOR_BYTES * limits["chunk_sectors"]):
                 # The kernel splits each stretch between two boundaries separately; its last piece may be small.
                 piece = max(boundary // math.ceil(boundary / piece), _PAGE)
             return piece or None

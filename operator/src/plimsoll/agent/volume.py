@@ -20,7 +20,7 @@ _MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) \S+(?: \S+)*? - (\S+) (\S*) (\S*)
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 ALIGNMENT = 2**20  # data sets are whole mebibytes
-_BLOCK_BYTES = 512
+SECTOR_BYTES = 512  # in which the kernel counts, whatever a device's own blocks are
 _UNSUPPORTED = 2
 _WRITTEN_SHARE = 0.99  # a file with fewer allocated blocks has holes; file systems round slightly
 _MOST_PERCENT = 95  # a data set never takes more of the free space than this, unless `fillPercent` is higher
@@ -111,9 +111,9 @@ class _OwnFile(LocalVolume):
 
     def check_written(self, target: VolumeTarget) -> None:
         status = Path(target.path).stat()
-        if status.st_size != target.size or status.st_blocks * _BLOCK_BYTES < target.size * _WRITTEN_SHARE:
+        if status.st_size != target.size or status.st_blocks * SECTOR_BYTES < target.size * _WRITTEN_SHARE:
             raise VolumeError(
-                f"{target.path} has {status.st_size} bytes and blocks for {status.st_blocks * _BLOCK_BYTES}, "
+                f"{target.path} has {status.st_size} bytes and blocks for {status.st_blocks * SECTOR_BYTES}, "
                 f"but {target.size} were written; does the file system compress or deduplicate?"
             )
 
@@ -217,7 +217,7 @@ def occupied_bytes(path: Path) -> int:
 
 
 def _allocated_bytes(path: Path) -> int:
-    return path.stat().st_blocks * _BLOCK_BYTES if path.exists() else 0
+    return path.stat().st_blocks * SECTOR_BYTES if path.exists() else 0
 
 
 def _left_bytes(path: Path, client: str = "*") -> int:
