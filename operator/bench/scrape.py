@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 
 from figures import heading, mebibytes, median_and_range, milliseconds, table
-from plimsoll.metrics.exposition import Instruments, OperatorScrape, serving
+from plimsoll.metrics.exposition import Instruments, operator_snapshot, serving
 from plimsoll.metrics.objects import MAX_RESULTS, Exposed, result_metrics, run_metrics
 
 _GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "metrics"
@@ -27,8 +27,9 @@ def measure() -> None:
 
 
 async def _measure() -> None:
-    snapshot = OperatorScrape(_results(), _runs(), Instruments())
-    async with serving("http://127.0.0.1:0/metrics", lambda: snapshot) as port, aiohttp.ClientSession() as session:
+    shown = (_results(), _runs(), Instruments())
+    metrics = serving("http://127.0.0.1:0/metrics", lambda: operator_snapshot(*shown))
+    async with metrics as port, aiohttp.ClientSession() as session:
 
         async def scrape() -> int:
             async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:

@@ -25,7 +25,7 @@ from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState,
 from plimsoll.cli.launch import free_port
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Source
-from plimsoll.metrics.live import LiveView, Scrape
+from plimsoll.metrics.live import LiveView, live_snapshot
 from support.client_documents import make_plan
 from support.results import measured, trial
 
@@ -189,7 +189,7 @@ def test_a_pod_that_is_only_labelled_like_a_conductor_cannot_forge_series_of_oth
         elsewhere = stack.enter_context(exposing(text("plimsoll_live_gate_open 1\n")))
         labels = ",".join(f'l{number}="x"' for number in range(40))
         answers = {
-            "bench/nightly-conductor-a": text(generate_latest(Scrape(EVERYTHING)).decode()),
+            "bench/nightly-conductor-a": text(generate_latest(live_snapshot(EVERYTHING)).decode()),
             "stranger/forges": text(FORGED),
             "stranger/many": text("".join(f'plimsoll_live_phase{{run="{number}"}} 1\n' for number in range(1000))),
             "stranger/huge": text(f"# {'x' * 2**20}\nplimsoll_live_phase 1\n"),
@@ -222,7 +222,7 @@ def test_a_pod_that_is_only_labelled_like_a_conductor_cannot_forge_series_of_oth
     target = {"job": "plimsoll-conductors", "pod": "nightly-conductor-a", "instance": pods["bench/nightly-conductor-a"]}
     exposed = [
         {**target, "__name__": sample.name, **sample.labels}
-        for family in Scrape(EVERYTHING).collect()
+        for family in live_snapshot(EVERYTHING).collect()
         for sample in family.samples
     ]
     assert sorted(map(sorted, map(dict.items, honest))) == sorted(map(sorted, map(dict.items, exposed)))

@@ -17,7 +17,7 @@ from plimsoll.conductor.phases import Arming, ClusterView, Ended, Judging, Runni
 from plimsoll.conductor.server import view_of
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily
-from plimsoll.metrics.live import Scrape, samples_of
+from plimsoll.metrics.live import live_snapshot, samples_of
 from plimsoll.protocol.messages import AgentState, Report
 from support.client_documents import make_plan
 from support.goldens import check_against_catalogue, scraped, values
@@ -142,7 +142,7 @@ def test_all_metrics_are_in_the_catalogue_and_those_of_a_trial_end_with_it() -> 
             simulation.poll(agent)
         if isinstance(simulation.session.phase, Running):
             report_rates(simulation, 0, rate(100.0))
-        families = scraped(Scrape(view_of(simulation.session, simulation.moment)))
+        families = scraped(live_snapshot(view_of(simulation.session, simulation.moment)))
         check_against_catalogue(families)
         names = {family.name for family in families}
         under_way = isinstance(simulation.session.phase, Staging | Arming | Running)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import ConditionStatus, ConditionType
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.entry import Event, Severity
 from plimsoll.api.status import Condition
-from plimsoll.lifecycle.decision import _ORDER, Event, events_of
+from plimsoll.lifecycle.decision import _ORDER, events_of
 from plimsoll.lifecycle.run import run_of
 from support.pretend_rook import ROOK
 from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, PretendWorld, make_run
@@ -34,7 +34,7 @@ def told(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[tupl
     body = make_run("a")
     metadata = {**body["metadata"], "uid": "u", "creationTimestamp": NOON}
     run = run_of({**body, "metadata": metadata, "status": {"conditions": before}}, SETTINGS)
-    return [(event.kind, event.reason) for event in events_of(run, {"conditions": after})]
+    return [(event.severity, event.reason) for event in events_of(run, {"conditions": after})]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_an_event_has_the_words_of_its_condition_or_at_least_the_reason() -> Non
     run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}}, SETTINGS)
     said = {"conditions": [entry("Admitted", "True", "Admitted", ""), entry("Measured", "True", "AllFinal", "2 of 2")]}
     assert events_of(run, said) == (
-        Event(kind=Severity.NORMAL, reason="Admitted", message="Admitted"),
-        Event(kind=Severity.NORMAL, reason="Measured", message="2 of 2"),
+        Event(severity=Severity.NORMAL, reason="Admitted", message="Admitted"),
+        Event(severity=Severity.NORMAL, reason="Measured", message="2 of 2"),
     )
 
 

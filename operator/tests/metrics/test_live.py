@@ -9,7 +9,7 @@ from plimsoll.api.names import LatencyKind, Operation, Outcome, RunPhase, Verdic
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState, TrialKey
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.live import LiveView, Scrape, samples_of
+from plimsoll.metrics.live import LiveView, live_snapshot, samples_of
 from support.client_documents import make_plan
 from support.goldens import check_against_catalogue, scraped, values
 from support.results import trial
@@ -103,7 +103,7 @@ views = st.builds(
 
 @given(views)
 def test_whatever_a_conductor_knows_is_a_scrape_that_the_catalogue_describes(view: LiveView) -> None:
-    families = scraped(Scrape(view))
+    families = scraped(live_snapshot(view))
     check_against_catalogue(families)
     assert sum(len(family.samples) for family in families) < 60
     elapsed = values(samples_of(view), catalogue.LIVE_TRIAL_ELAPSED).values()

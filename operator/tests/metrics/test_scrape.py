@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.exposition import generate_latest
 
-from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.catalogue import Sample
+from plimsoll.metrics.exposition import Instruments, Snapshot, operator_snapshot
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from support.goldens import AFTERWARDS, RESULTS, RUN, SUITE, check_against_catalogue, scraped
 
@@ -36,9 +38,9 @@ def used() -> Instruments:
     return instruments
 
 
-def snapshot() -> OperatorScrape:
+def snapshot() -> Snapshot:
     results = [result_metrics(document, now=AFTERWARDS) for document in RESULTS]
-    return OperatorScrape(results, [run_metrics(RUN)], used(), [suite_metrics(SUITE)])
+    return operator_snapshot(results, [run_metrics(RUN)], used(), [suite_metrics(SUITE)])
 
 
 def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
@@ -56,7 +58,7 @@ def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
 
 
 def test_an_operator_that_waits_says_only_that() -> None:
-    families = scraped(FollowerScrape())
+    families = scraped(Snapshot(lambda: [Sample(catalogue.OPERATOR_LEADER, (), 0)]))
     check_against_catalogue(families)
     samples = [(sample.name, sample.labels, sample.value) for family in families for sample in family.samples]
     assert samples == [("plimsoll_operator_leader", {}, 0.0)]
@@ -104,7 +106,7 @@ def test_whatever_results_runs_and_suites_say_a_scrape_can_be_read(
         except UnreadableError:
             records.append(None)
     suite_records = [suite_metrics(identified(suite))]
-    families = scraped(OperatorScrape(records, [run_metrics(identified(run))], used(), suite_records))
+    families = scraped(operator_snapshot(records, [run_metrics(identified(run))], used(), suite_records))
     check_against_catalogue(families)
     unreadable = next(family for family in families if family.name == "plimsoll_results_unreadable")
     # A result without a verdict is no record of an index either; here it is None as well.

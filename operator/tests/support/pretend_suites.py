@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from plimsoll.api.reasons.entry import Event
 from plimsoll.api.suite_status import (
     ComparisonOutcome,
     HypothesisResult,
@@ -28,7 +29,6 @@ from plimsoll.suite.rounds.observed import (
     Deleted,
     DeleteRun,
     DryRun,
-    Emit,
     GetRun,
     Judge,
     Memory,
@@ -124,7 +124,7 @@ class PretendSuites:
     runs: dict[str, PretendRun] = field(default_factory=dict)
     listed: tuple[OwnedRun, ...] | None = None
     created: list[str] = field(default_factory=list)
-    events: list[Emit] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     stuck: bool = False
     kill_in: int | None = None
     kill_after: bool = False
@@ -242,7 +242,7 @@ class PretendSuites:
                 if status != self.status:
                     self.status = status
                     self.version += 1
-            case Emit():
+            case Event():
                 self.events.append(action)
             case _:
                 self.memory = self.memory.after(self._answer(action))

@@ -16,9 +16,7 @@ from pydantic import (
 
 from plimsoll.api.model import Flag, Integer, Model
 
-Number = Integer | Annotated[float, Strict()]
-"""Keeps whole numbers whole: the digest of a fingerprint depends on their form."""
-
+Number = Integer | Annotated[float, Strict()]  # keeps whole numbers whole: digests of fingerprints depend on their form
 Counts = dict[str, Integer]  # number of occurrences by name; `others` sums up unnamed ones
 TextFact = str | tuple[str, ...]
 """A fact reported by clients: its value, or all values if the clients differ. The other facts have the same form."""

@@ -74,11 +74,8 @@ class ServerOnly:
 Integer = Annotated[int, Strict(), ServerOnly(format="int32")]
 """A whole number written by a user; like the API server, it rejects `"2"`, `2.0` and `true`."""
 
-Flag = Annotated[bool, Strict()]
-"""A boolean written by a user; like the API server, it rejects `"yes"` and `1`."""
-
-Count = Annotated[int, ServerOnly(minimum=0)]
-"""A whole number that only programs write; the API server rejects negative ones."""
+Flag = Annotated[bool, Strict()]  # written by a user; like the API server, it rejects `"yes"` and `1`
+Count = Annotated[int, ServerOnly(minimum=0)]  # written by programs only; the API server rejects negative ones
 
 
 ClientNumbers = Annotated[

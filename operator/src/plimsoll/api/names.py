@@ -12,20 +12,12 @@ RESULT_KIND = "BenchmarkResult"
 SUITE_KIND = "BenchmarkSuite"
 
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"  # source: Kubernetes, RFC 1123 labels
-OBJECT_NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
-"""Names of runs and suites: RFC 1035 labels, because a run has a Service whose name begins with its own."""
-
-CEPH_NAME_PATTERN = r"^[A-Za-z0-9][-._A-Za-z0-9]*$"
-"""Names of pools and CephX users. Ceph allows more, but its tools interpret `/`, `@` and a leading `-`."""
-
-MONITOR_PATTERN = r"^[\[\]a-zA-Z0-9.:,/_-]+$"
-"""Addresses of monitors as in `mon_host`, without characters that start a new line of a configuration file."""
-
+OBJECT_NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"  # RFC 1035 labels: a Service is named after a run
+CEPH_NAME_PATTERN = r"^[A-Za-z0-9][-._A-Za-z0-9]*$"  # Ceph's tools interpret `/`, `@` and a leading `-`
+MONITOR_PATTERN = r"^[\[\]a-zA-Z0-9.:,/_-]+$"  # as in `mon_host`, without line ends of a configuration file
 DATA_KEY_PATTERN = r"^[-._a-zA-Z0-9]+$"  # source: Kubernetes, keys of ConfigMaps and Secrets
 HEALTH_CHECK_PATTERN = r"^[A-Z][A-Z0-9_]*$"  # Ceph's names of health checks
-DECIMAL_PATTERN = r"^-?[0-9]{1,3}(\.[0-9]{1,6})?$"
-"""A number with decimals is text, because a float in JSON is not the same for every reader."""
-
+DECIMAL_PATTERN = r"^-?[0-9]{1,3}(\.[0-9]{1,6})?$"  # text, because JSON readers differ about floats
 PARAMETER_PATTERN = r"^[a-z][a-zA-Z0-9]*$"  # names of parameters of a tool
 
 FORMS = {

@@ -15,9 +15,7 @@ NodeLabels = Annotated[Mapping[str, LabelValue], ServerOnly(max_length=32)]
 
 _RESERVED_LABELS = (f"{GROUP}/", "app.kubernetes.io/", "batch.kubernetes.io/")
 _RESERVED_ANNOTATIONS = (f"{GROUP}/", "container.apparmor.security.beta.kubernetes.io/")
-_JOB_LABELS = ("controller-uid", "job-name")
-"""Labels that the Job controller selects pods by, from before those below `batch.kubernetes.io/`."""
-
+_JOB_LABELS = ("controller-uid", "job-name")  # older labels by which the Job controller selects pods
 ResourceQuantity = Annotated[
     str,
     ServerOnly(int_or_string=True, max_length=32, pattern=r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[mkMGTPE])?$"),

@@ -8,9 +8,7 @@ _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15,
 _QUANTITY = re.compile(r"(?P<number>[0-9]{1,18}(?:\.[0-9]{1,9})?)(?P<suffix>[KMGTPE]i|[kMGTPE]|)")
 _SMALL = {"m": Decimal("1e-3"), "u": Decimal("1e-6"), "n": Decimal("1e-9")}
 _AMOUNT = re.compile(r"(?P<number>-?[0-9]{1,18}(?:\.[0-9]{1,9})?(?:[eE][0-9]{1,2})?)(?P<suffix>[KMGTPE]i|[numkMGTPE]|)")
-QUANTITY_PATTERN = r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[kMGTPE])?$"
-"""A quantity in any form that the API server accepts; `size_rules` bound it."""
-
+QUANTITY_PATTERN = r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[kMGTPE])?$"  # `size_rules` bound it
 LATENCY_PATTERN = r"^([0-9]{1,8}us|[0-9]{1,5}(\.[0-9]{1,3})?ms|[0-9]{1,2}(\.[0-9]{1,6})?s)$"
 LATENCY_RANGE = "must be whole microseconds from 1us to 10s, such as 500us, 2.5ms or 1s"
 

@@ -7,17 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
+from plimsoll.api import names
 from plimsoll.api.line import Ending, Vary
 from plimsoll.api.model import Model, ServerOnly
-from plimsoll.api.names import (
-    ConditionStatus,
-    ConditionType,
-    FailureReason,
-    Operation,
-    RunPhase,
-    SuiteConditionType,
-    Verdict,
-)
 from plimsoll.api.operation import Rate
 from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 from plimsoll.api.storage import NamespacedName
@@ -61,7 +53,7 @@ class AnyCondition(Model):
     # As in metav1.Condition, the maximum length of the message too.
     type: Any  # a member of the vocabulary that the kind of object has
     """Aspect of the condition."""
-    status: ConditionStatus
+    status: names.ConditionStatus
     """Whether the condition holds."""
     observed_generation: _Count = 0
     """Generation of the specification that the condition refers to."""
@@ -76,13 +68,13 @@ class AnyCondition(Model):
 class Condition(AnyCondition):
     """One aspect of the state."""
 
-    type: ConditionType
+    type: names.ConditionType
 
 
 class SuiteCondition(AnyCondition):
     """One aspect of a suite's state."""
 
-    type: SuiteConditionType
+    type: names.SuiteConditionType
 
 
 C = TypeVar("C", bound=AnyCondition)
@@ -145,7 +137,7 @@ class Headline(Model):
     """Name of the point; the BenchmarkResult has the name of the run, a hyphen and this."""
     label: _DisplayText
     """Parameters of the point in words, such as randwrite 4Ki qd16."""
-    operation: Operation | None = None
+    operation: names.Operation | None = None
     """The operation; absent for a search."""
     iops: _Count | None = None
     """Operations per second of all clients, in the time in which all of them were measuring; absent for a search."""
@@ -154,7 +146,7 @@ class Headline(Model):
     latency_nanoseconds: HeadlineLatency | None = None
     line: HeadlineLine | None = None
     """The line; absent if the point is measured at one load."""
-    verdict: Verdict
+    verdict: names.Verdict
     """Whether the numbers are trustworthy."""
 
 
@@ -206,7 +198,7 @@ class BenchmarkRunStatus(Model):
     observed_generation: Annotated[int, Field(ge=-1)] = -1
     """Generation of the specification that this status refers to; -1 before the operator has observed the run."""
     conditions: Annotated[
-        tuple[Condition, ...], Field(max_length=len(ConditionType)), ServerOnly(list_keys=("type",))
+        tuple[Condition, ...], Field(max_length=len(names.ConditionType)), ServerOnly(list_keys=("type",))
     ] = ()
     """Aspects of the run's state. Succeeded summarizes them and is Unknown while the run is active; Reconciling and
     Stalled exist only while they are True."""
@@ -246,7 +238,10 @@ def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ..
     """
     old = {condition.type: condition for condition in conditions}
     before = old.pop(new.type, None)
-    if new.type not in (ConditionType.RECONCILING, ConditionType.STALLED) or new.status is ConditionStatus.TRUE:
+    if (
+        new.type not in (names.ConditionType.RECONCILING, names.ConditionType.STALLED)
+        or new.status is names.ConditionStatus.TRUE
+    ):
         unchanged = before is not None and before.status is new.status
         time = before.last_transition_time if before is not None and unchanged else format_time(now)
         old[new.type] = new.model_copy(update={"last_transition_time": time})
@@ -293,7 +288,7 @@ class Prefill(Model):
 class LiveRate(Model):
     """The current rates of one operation as reported by the running tool; for display only."""
 
-    operation: Operation
+    operation: names.Operation
     iops: Annotated[float, Field(ge=0, lt=2**63, allow_inf_nan=False)]
     bytes_per_second: Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -308,7 +303,7 @@ class Live(Model):
 class Failure(Model):
     """Why the run could not be measured."""
 
-    reason: FailureReason
+    reason: names.FailureReason
     message: str
 
 
@@ -330,7 +325,7 @@ class RunState(Model):
 
     schema_version: Literal[1] = 1
     epoch: str = ""  # identity of the conductor process
-    phase: RunPhase = RunPhase.GATHERING
+    phase: names.RunPhase = names.RunPhase.GATHERING
     message: str = ""
     registered: _Members = ()
     missing: _Members = ()

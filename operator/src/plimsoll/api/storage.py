@@ -4,20 +4,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from plimsoll.api import names
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import BlockSize, Choice, Flag, Integer, Model, Rule, Size
-from plimsoll.api.names import (
-    CEPH_NAME_PATTERN,
-    DATA_KEY_PATTERN,
-    DNS_LABEL_PATTERN,
-    MONITOR_PATTERN,
-    OBJECT_NAME_PATTERN,
-)
 from plimsoll.api.quantity import parse_quantity
 
-DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
-ObjectName = Annotated[str, Field(pattern=OBJECT_NAME_PATTERN, max_length=63)]
-CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
+DnsLabel = Annotated[str, Field(pattern=names.DNS_LABEL_PATTERN, max_length=63)]
+ObjectName = Annotated[str, Field(pattern=names.OBJECT_NAME_PATTERN, max_length=63)]
+CephName = Annotated[str, Field(pattern=names.CEPH_NAME_PATTERN, max_length=128)]
 
 
 class Replicated(Model):
@@ -220,7 +214,7 @@ def _without_type(user: str) -> str:
 CephUser = Annotated[
     CephName, AfterValidator(_without_type), Rule(rule="!self.startsWith('client.')", message=_WITHOUT_TYPE)
 ]
-Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253)]
+Monitor = Annotated[str, Field(pattern=names.MONITOR_PATTERN, max_length=253)]
 
 
 class NamespacedName(Model):
@@ -294,7 +288,7 @@ class KeyringReference(Model):
 
     name: DnsLabel
     """Name of the Secret."""
-    key: Annotated[str, Field(pattern=DATA_KEY_PATTERN, max_length=253)] = "keyring"
+    key: Annotated[str, Field(pattern=names.DATA_KEY_PATTERN, max_length=253)] = "keyring"
     """Key of the Ceph keyring file in the Secret."""
 
 

@@ -115,9 +115,7 @@ class SuiteComparison(Model):
 
 MAX_SUITE_NAME = 30
 BY_NAME = "workloads"  # the list of a run's specification whose entries are merged by name; others are replaced
-ANNOTATION_STUDY = "plimsoll.dev/study"
-"""Its value is the key of a published study in lower case, which reports show next to the suite."""
-
+ANNOTATION_STUDY = "plimsoll.dev/study"  # the key, in lower case, of a published study to show next to the suite
 _RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
 
 Fragment = dict[str, JsonValue]

@@ -17,7 +17,7 @@ from plimsoll.conductor.published import run_state
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.metrics.exposition import serving
-from plimsoll.metrics.live import LiveView, Scrape
+from plimsoll.metrics.live import LiveView, live_snapshot
 from plimsoll.net.listener import AddressError
 from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import client_of
@@ -246,7 +246,7 @@ async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
         if port is not None:
             try:
                 address = f"http://:{port}/metrics"
-                await stack.enter_async_context(serving(address, lambda: Scrape(view_of(session, moment()))))
+                await stack.enter_async_context(serving(address, lambda: live_snapshot(view_of(session, moment()))))
             except AddressError as error:
                 # A measurement must not fail for lack of metrics, and a scrape shows it.
                 _log.error("the run continues without metrics: %s", error)

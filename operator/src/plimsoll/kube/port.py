@@ -27,8 +27,7 @@ _log = logging.getLogger(__name__)
 Object = Mapping[str, Any]  # a Kubernetes object as JSON
 
 
-Shape = type[msgspec.Struct]
-"""The fields of an object that are read. The others are not decoded, so it does not matter how many there are."""
+Shape = type[msgspec.Struct]  # the fields of an object that are decoded, however many it has
 
 
 class Selection(TypedDict, total=False):
@@ -40,8 +39,7 @@ class Selection(TypedDict, total=False):
     shape: Shape | None
 
 
-Keep = Callable[[Object], bool]
-"""Which objects of a list are returned. It is asked page by page, so the others take no memory."""
+Keep = Callable[[Object], bool]  # which objects of a list to return, asked page by page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

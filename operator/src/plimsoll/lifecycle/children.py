@@ -18,9 +18,7 @@ from plimsoll.plan.document import base_name, file_system_name
 
 Object = Mapping[str, Any]
 
-_WAITS = frozenset({"ExternalProvisioning"})
-"""Reasons of Normal events: a missing CSI driver causes no warning. Source: Kubernetes' volume controller."""
-
+_WAITS = frozenset({"ExternalProvisioning"})  # Normal events about a missing CSI driver (Kubernetes' volume controller)
 _SHOWN = frozenset({"p50", "p99"})  # percentiles
 
 _MAX_WARNING = 2000  # characters of a warning that are kept: users can create events

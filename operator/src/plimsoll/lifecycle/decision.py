@@ -7,15 +7,13 @@ from typing import Any, Self
 
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.reasons import REFUSALS, event_name, severity_of
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.entry import Event, Severity
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.run import Run
 
-_CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})
-"""Reasons of conditions that became False because of another condition, which has its own event."""
-
+_CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})  # of another condition, which has its own event
 _BEGINNINGS = frozenset({Reason.STARTING, Reason.CONDUCTOR_STARTING})
 """After these reasons every client is briefly missing: the conductor is new, and no client has registered yet."""
 
@@ -75,15 +73,6 @@ class Delete:
 
     child: Child
     foreground: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """A Kubernetes event about a transition of the run."""
-
-    kind: Severity
-    reason: str
-    message: str
 
 
 Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
@@ -170,7 +159,7 @@ def events_of(run: Run, status: Mapping[str, Any]) -> tuple[Event, ...]:
         holds = condition.status is ConditionStatus.TRUE and condition.type is not ConditionType.RECONCILING
         severity = Severity.NORMAL if holds else severity_of(condition.reason)
         name = event_name(condition.type.value if holds else condition.reason)
-        events.append(Event(kind=severity, reason=name, message=condition.message or condition.reason))
+        events.append(Event(severity=severity, reason=name, message=condition.message or condition.reason))
     return tuple(events)
 
 

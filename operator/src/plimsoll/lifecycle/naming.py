@@ -19,23 +19,15 @@ LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_ROLE = f"{GROUP}/role"
 LABEL_WORKLOAD = f"{GROUP}/workload"
 
-ANNOTATION_ASSIGNMENT = f"{GROUP}/assignment"
-"""Annotation of a client's pod: the assignment, which its agent reads as a file."""
-
+ANNOTATION_ASSIGNMENT = f"{GROUP}/assignment"  # of a client's pod: the assignment, which its agent reads as a file
 CONDUCTOR = "conductor"
 CLIENT = "client"
 SERVER = "server"  # role of a client that only serves others; its component is CLIENT too
 STORAGE = "storage"
 TEARDOWN = "teardown"
-CONTAINERS = frozenset({CONDUCTOR, CLIENT, TEARDOWN})
-"""Names of the containers with Plimsoll's programs, one in each pod. Others, such as sidecars, are not Plimsoll's."""
-
-ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
-"""Annotation, `"true"`, with which the owner of a CephBlockPool, CephFilesystem or Secret lets runs use it."""
-
-ANNOTATION_KEY_GENERATION = f"{GROUP}/key-generation"
-"""Annotation of a copied key: the generation that Rook gave it, which rises when the key is rotated."""
-
+CONTAINERS = frozenset({CONDUCTOR, CLIENT, TEARDOWN})  # Plimsoll's, one in each pod, besides sidecars
+ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"  # "true" lets runs use a CephBlockPool, CephFilesystem or Secret
+ANNOTATION_KEY_GENERATION = f"{GROUP}/key-generation"  # Rook's number of a copied key, which rises with rotation
 _MAX_NAME = 63
 _DIGEST = 8
 

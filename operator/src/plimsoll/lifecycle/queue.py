@@ -27,8 +27,7 @@ from plimsoll.lifecycle.observed import Observed, Turn, age_seconds
 from plimsoll.lifecycle.run import Run, Settings, resolved
 from plimsoll.lifecycle.storage.registry import provider_for
 
-_NOT_YET = "9999-12-31T23:59:59Z"
-"""Queue time of a run whose resumption the operator has not observed yet: behind all others."""
+_NOT_YET = "9999-12-31T23:59:59Z"  # queue time of a run whose resumption is not observed yet: behind all others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

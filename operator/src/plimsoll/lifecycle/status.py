@@ -39,9 +39,7 @@ from plimsoll.plan.expand import estimate, most_trials, renewal_seconds, trial_s
 from plimsoll.tools.registry import TOOLS
 
 _TOLERATED_SECONDS = 10.0  # how wrong an estimate may be before it is replaced
-_TOLERATED_SHARE = 0.1
-"""The same as a share of the remaining time: otherwise every look during a prefill would write a status."""
-
+_TOLERATED_SHARE = 0.1  # the same as a share of the remaining time: a prefill writes a status now and then
 _MAX_LEFT_SECONDS = 1e9  # some thirty years: a longer estimate could exceed what a time can be
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024

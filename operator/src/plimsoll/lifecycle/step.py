@@ -21,9 +21,7 @@ from plimsoll.plan.document import PLAN_FILE, Plan
 
 _LOOK_AGAIN_SECONDS = 15.0  # maximum delay of a run after a missed event
 _MEASURING_SECONDS = 30.0  # ... while it measures, and hardly anything but its conductor can change it
-_SOON_SECONDS = 1.0
-"""Also used while storage that the operator does not watch is not ready: its CRDs may not be installed."""
-
+_SOON_SECONDS = 1.0  # also while storage that the operator does not watch is not ready
 _PATIENCE = 20  # a removal is checked again after this fraction of the time that it has already taken: 1 / 20
 _CLUSTER_SECONDS = 3.0  # polling interval while the Ceph cluster is unhealthy; recovery is slow
 _NOT_SUSPENDED = Fact.false(Reason.NOT_SUSPENDED)

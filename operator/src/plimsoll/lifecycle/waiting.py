@@ -32,9 +32,7 @@ from plimsoll.measure.checks.judge import main_reasons
 from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
 
-_HELD_SECONDS = 60
-"""After which results are up to date with a conductor that succeeded, but whose Job a sidecar keeps from completing."""
-
+_HELD_SECONDS = 60  # after which results are up to date with a conductor whose Job a sidecar keeps
 _PROBLEMS = {
     **dict.fromkeys(("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
     **dict.fromkeys(("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),

@@ -52,9 +52,7 @@ def _family(
     return MetricFamily(f"plimsoll_{name}", kind, source, (*subject, *labels), text, buckets)
 
 
-QUANTILES = {"50": "0.5", "95": "0.95", "99": "0.99", "99.9": "0.999"}
-"""Percentile in a result -> value of the label `quantile`."""
-
+QUANTILES = {"50": "0.5", "95": "0.95", "99": "0.99", "99.9": "0.999"}  # percentile -> label `quantile`
 _RUN = ("namespace", "run")
 _POINT = (*_RUN, "workload", "point")
 _OPERATION = (*_POINT, "operation")

@@ -106,42 +106,31 @@ class Instruments:
         return Counter(metric.name, metric.help, metric.labels, registry=self.registry)
 
 
-class OperatorScrape(Collector):
-    """A snapshot of all metrics, which another thread may collect."""
+class Snapshot(Collector):
+    """Samples and the metrics of a registry, which another thread may collect."""
 
-    def __init__(
-        self,
-        results: Iterable[Exposed | None],
-        runs: Iterable[Exposed],
-        instruments: Instruments,
-        suites: Iterable[Exposed] = (),
-    ) -> None:
-        """Take a snapshot of results (None for an unreadable one), runs and suites."""
-        self._results = tuple(results)
-        self._runs = tuple(runs)
-        self._suites = tuple(suites)
-        self._instruments = instruments
+    def __init__(self, samples: Callable[[], Iterable[Sample]], registry: CollectorRegistry | None = None) -> None:
+        self._samples, self._registry = samples, registry
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
-        yield from families(
-            chain(
-                result_samples(self._results),
-                run_samples(self._runs),
-                suite_samples(self._suites),
-                [Sample(catalogue.OPERATOR_INFO, (__version__,), 1), Sample(catalogue.OPERATOR_LEADER, (), 1)],
-            )
-        )
-        for family in self._instruments.registry.collect():
+        yield from families(self._samples())
+        for family in self._registry.collect() if self._registry is not None else ():
             # Creation times of counters would double the number of their series.
             family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
             yield family
 
 
-class FollowerScrape(Collector):
-    """The metrics of an operator that does not lead: the leader exposes everything else."""
+def operator_snapshot(
+    results: Iterable[Exposed | None], runs: Iterable[Exposed], instruments: Instruments, suites: Iterable[Exposed] = ()
+) -> Snapshot:
+    """Return all metrics of the leading operator; None is an unreadable result."""
+    own = [Sample(catalogue.OPERATOR_INFO, (__version__,), 1), Sample(catalogue.OPERATOR_LEADER, (), 1)]
+    shown = tuple(results), tuple(runs), tuple(suites)
 
-    def collect(self) -> Iterator[prometheus_client.Metric]:
-        yield from families([Sample(catalogue.OPERATOR_LEADER, (), 0)])
+    def samples() -> Iterator[Sample]:
+        return chain(result_samples(shown[0]), run_samples(shown[1]), suite_samples(shown[2]), own)
+
+    return Snapshot(samples, instruments.registry)
 
 
 _COMPRESS_IN_THREAD_BYTES = 4096

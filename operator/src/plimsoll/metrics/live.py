@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import prometheus_client
-from prometheus_client.registry import Collector
-
 from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.measure.timeline import NANOSECONDS
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample, labelled_samples
-from plimsoll.metrics.exposition import families
+from plimsoll.metrics.exposition import Snapshot
 from plimsoll.plan.document import Point
 
 _OUTCOMES = (*((Outcome.MEASURED, verdict) for verdict in Verdict), (Outcome.ABORTED, Verdict.INVALID))
@@ -38,14 +35,9 @@ class LiveView:
     gate_open: bool | None  # absent if the run watches no cluster
 
 
-class Scrape(Collector):
-    """One scrape, with fixed samples that another thread may write."""
-
-    def __init__(self, view: LiveView) -> None:
-        self._samples = tuple(samples_of(view))
-
-    def collect(self) -> Iterator[prometheus_client.Metric]:
-        return families(self._samples)
+def live_snapshot(view: LiveView) -> Snapshot:
+    samples = tuple(samples_of(view))
+    return Snapshot(lambda: samples)
 
 
 def samples_of(view: LiveView) -> Iterator[Sample]:

@@ -10,18 +10,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from plimsoll.api import suite_status
 from plimsoll.api.line import LineSearch, ProbeOutcome, Vary
 from plimsoll.api.names import ConditionStatus, Verdict
 from plimsoll.api.result import BenchmarkResult, ResultStatus, Trial
 from plimsoll.api.status import AnyCondition, BenchmarkRunStatus
-from plimsoll.api.suite_status import (
-    BenchmarkSuiteStatus,
-    ComparisonOutcome,
-    Conclusion,
-    HypothesisResult,
-    HypothesisVerdict,
-    RoundVerdict,
-)
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.line.summary import UNKNOWN, objectives_text
 from plimsoll.measure.timeline import NANOSECONDS
@@ -39,7 +32,7 @@ MAX_SUITES = 200
 series each, and 6 for each comparison and hypothesis."""
 
 _CONDITION_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
-_NOT_EVALUATED = frozenset({RoundVerdict.FAILED, RoundVerdict.SUPERSEDED})
+_NOT_EVALUATED = frozenset({suite_status.RoundVerdict.FAILED, suite_status.RoundVerdict.SUPERSEDED})
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -125,7 +118,7 @@ def suite_metrics(body: Mapping[str, Any]) -> Exposed:
     labels, created = _identity(body)
     rank = (created, *labels)
     try:
-        status = _read(BenchmarkSuiteStatus, body.get("status") or {})
+        status = _read(suite_status.BenchmarkSuiteStatus, body.get("status") or {})
         samples = [*_suite_samples(labels, status)]
     except UnreadableError:
         samples = [Sample(catalogue.SUITE_INFO, (*labels, UNREADABLE, ""), 1)]
@@ -153,7 +146,7 @@ def _identity(body: Mapping[str, Any]) -> tuple[tuple[str, str], float]:
     return (str(metadata["namespace"]), str(metadata["name"])), created
 
 
-def _display(status: BenchmarkRunStatus | BenchmarkSuiteStatus) -> tuple[str, str]:
+def _display(status: BenchmarkRunStatus | suite_status.BenchmarkSuiteStatus) -> tuple[str, str]:
     return ("", "") if status.display is None else (status.display.status or "", status.display.verdict or "")
 
 
@@ -263,7 +256,7 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         yield from labelled_samples(bound_metric, labels, low=low, high=line.high)
 
 
-def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Iterator[Sample]:
+def _suite_samples(labels: tuple[str, str], status: suite_status.BenchmarkSuiteStatus) -> Iterator[Sample]:
     yield Sample(catalogue.SUITE_INFO, (*labels, *_display(status)), 1)
     yield from _conditions(catalogue.SUITE_CONDITION, labels, status.conditions)
     yield from known_samples(
@@ -279,7 +272,7 @@ def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Ite
     # The former rounds, newest first.
     rounds = status.rounds
     counts = Counter(ended.verdict for ended in rounds)
-    for verdict in RoundVerdict:
+    for verdict in suite_status.RoundVerdict:
         yield Sample(catalogue.SUITE_ROUNDS, (*labels, verdict), counts[verdict])
         if rounds:
             yield Sample(catalogue.SUITE_ROUND_VERDICT, (*labels, verdict), verdict is rounds[0].verdict)
@@ -287,13 +280,13 @@ def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Ite
     if len(since_evaluated) < len(rounds):
         completion = _seconds(rounds[len(since_evaluated)].completion_time)
         yield from known_samples(labels, (catalogue.SUITE_ROUND_COMPLETION, completion))
-    failed = sum(ended.verdict is RoundVerdict.FAILED for ended in since_evaluated)
+    failed = sum(ended.verdict is suite_status.RoundVerdict.FAILED for ended in since_evaluated)
     yield Sample(catalogue.SUITE_ROUNDS_FAILED, labels, failed)
     yield Sample(catalogue.SUITE_ROUNDS_ACCEPTED, labels, sum(ended.accepted for ended in rounds))
     for comparison in status.comparisons:
-        yield from _outcome_samples(labels, comparison, Conclusion, _COMPARISON_METRICS)
+        yield from _outcome_samples(labels, comparison, suite_status.Conclusion, _COMPARISON_METRICS)
     for hypothesis in status.hypotheses:
-        yield from _outcome_samples(labels, hypothesis, HypothesisVerdict, _HYPOTHESIS_METRICS)
+        yield from _outcome_samples(labels, hypothesis, suite_status.HypothesisVerdict, _HYPOTHESIS_METRICS)
 
 
 _Metrics = tuple[MetricFamily, MetricFamily, MetricFamily]  # of the verdict, the estimate and its bounds
@@ -310,7 +303,10 @@ _HYPOTHESIS_METRICS: _Metrics = (
 
 
 def _outcome_samples(
-    suite: tuple[str, str], outcome: ComparisonOutcome | HypothesisResult, verdicts: Iterable[str], metrics: _Metrics
+    suite: tuple[str, str],
+    outcome: suite_status.ComparisonOutcome | suite_status.HypothesisResult,
+    verdicts: Iterable[str],
+    metrics: _Metrics,
 ) -> Iterator[Sample]:
     verdict_metric, estimate_metric, bound_metric = metrics
     labels = (*suite, outcome.name, outcome.variant or "")

@@ -22,11 +22,8 @@ from plimsoll.lifecycle.refusals import Refusal, reason_of_words
 
 _SECRET = Kind(api_version="v1", kind="Secret")
 
-CONCURRENCY = 8
-"""Concurrent requests: enough to create a run of 500 clients in seconds without overloading the API server."""
-
-MakeSecret = Callable[[int], Mapping[str, bytes]]
-"""Return a new session secret, key -> content, with tokens for that many clients."""
+CONCURRENCY = 8  # requests: enough to create a run of 500 clients in seconds
+MakeSecret = Callable[[int], Mapping[str, bytes]]  # number of clients -> a new session secret: key -> content
 
 
 class TakenError(port.ApiError):

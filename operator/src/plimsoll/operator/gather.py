@@ -32,9 +32,7 @@ FEW = 8  # up to this many changed objects are read one by one; if more have cha
 REREAD_SECONDS = 120.0
 """After which objects that are not watched are read again, although the operator did nothing: somebody else may have
 deleted one."""
-LIST_SECONDS = 30.0
-"""After which Jobs, pods and PVCs are listed again, although the watch has shown no change: it may have missed one."""
-
+LIST_SECONDS = 30.0  # after which Jobs, pods and PVCs are listed again: a watch may have missed a change
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 _EVENT = Kind(api_version="v1", kind="Event")
@@ -43,9 +41,7 @@ _EVENTS_PAGE_SIZE = 500
 _EVENT_PAGES = 20  # so many events are searched for warnings: any user of the namespace can create more of them
 _PAGE_SIZE = 100  # Jobs, pods or PVCs in memory at once, of some 8 KiB each
 _UNDER_WAY = {RunPhase.PREPARING, RunPhase.SETTLING, RunPhase.MEASURING}
-_WORTHWHILE = 100
-"""Number of Jobs, pods or PVCs from which on a look reads their metadata, and then only the changed objects."""
-
+_WORTHWHILE = 100  # Jobs, pods or PVCs from which on a look reads metadata, and then only the changed objects
 T = TypeVar("T")
 
 

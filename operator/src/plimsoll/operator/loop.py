@@ -14,8 +14,8 @@ from datetime import datetime
 from itertools import count
 from typing import Any, Generic, TypeVar
 
+from plimsoll.api.reasons.entry import Event
 from plimsoll.kube.port import ApiError, Kube
-from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.run import Settings
 from plimsoll.metrics.exposition import UNEXPECTED, Instruments
 

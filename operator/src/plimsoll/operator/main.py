@@ -23,7 +23,8 @@ from plimsoll.kube.port import READ_SECONDS, CredentialsError
 from plimsoll.lifecycle.naming import MANAGED_BY
 from plimsoll.lifecycle.queue import Entry
 from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, PodDefaults, Settings
-from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape, serving
+from plimsoll.metrics.catalogue import OPERATOR_LEADER, Sample
+from plimsoll.metrics.exposition import Instruments, Snapshot, operator_snapshot, serving
 from plimsoll.net.listener import AddressError, serving_address
 from plimsoll.operator.leader import Leadership, LeaseSettingError, lease_of, new_identity
 from plimsoll.operator.loop import in_background
@@ -120,7 +121,7 @@ async def _serve(
         return web.Response(status=503, text="the Lease cannot be read")
 
     def snapshot() -> Collector:
-        return memo.scrape() if "scrape" in memo else FollowerScrape()
+        return memo.scrape() if "scrape" in memo else Snapshot(lambda: [Sample(OPERATOR_LEADER, (), 0)])
 
     example, option = "http://0.0.0.0:8080/healthz", "--liveness"
     try:
@@ -160,9 +161,9 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
         children = follow_children(kube, runs.records, namespaces)
         await opened.enter_async_context(_in_background(children, "objects of runs", memo))
 
-        def scrape() -> OperatorScrape:
+        def scrape() -> Snapshot:
             of_runs, of_suites = context.exposed_runs.values(), context.exposed_suites.values()
-            return OperatorScrape(results.metrics(), of_runs, instruments, of_suites)
+            return operator_snapshot(results.metrics(), of_runs, instruments, of_suites)
 
         if memo.get("metrics"):
             memo.scrape = scrape

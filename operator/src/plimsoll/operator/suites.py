@@ -10,13 +10,13 @@ from functools import partial
 from pydantic import ValidationError
 
 from plimsoll.api.names import API_VERSION, SUITE_KIND
+from plimsoll.api.reasons.entry import Event
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
 from plimsoll.api.suite_status import BenchmarkSuiteStatus
 from plimsoll.kube import port
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.run import is_over
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
@@ -85,8 +85,8 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
                 version = suite.resource_version
                 await self.kube.patch_status(SUITE, suite.name, suite.namespace, patch.status, version=version)
                 for action in decision.actions:
-                    if isinstance(action, observed.Emit):
-                        self.post(body, Event(kind=action.severity, reason=action.reason, message=action.message))
+                    if isinstance(action, Event):
+                        self.post(body, action)
         if request is None:
             return (observed.LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after), False
         with self.instruments.step("act"):

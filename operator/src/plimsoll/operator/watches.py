@@ -16,10 +16,10 @@ from typing import Any, NoReturn, cast
 import kopf
 
 from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
+from plimsoll.api.reasons.entry import Event
 from plimsoll.kube.port import ApiError, Followed, Kind, Kube, Object, Shape
 from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.children import label, owners
-from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
@@ -208,4 +208,4 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
 
 
 def post(body: Body, event: Event) -> None:
-    kopf.event(cast("kopf.Body", body), type=event.kind, reason=event.reason, message=event.message)
+    kopf.event(cast("kopf.Body", body), type=event.severity, reason=event.reason, message=event.message)

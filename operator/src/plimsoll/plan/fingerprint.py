@@ -25,9 +25,7 @@ from plimsoll.tools.target import TargetKind
 
 _STORAGE_CLASS_IDENTITY = ("name", "provisioner", "parameters", "mountOptions")
 _PREPARE_IDENTITY = {"per_trial", "prefill", "precondition", "discard", "drop_caches", "fill_percent"}
-_IDENTITY_FACTS = ("tools", "dataSetBytes", "storageClass", "pool")
-"""Fields of an environment that belong to the identity, at least in part; the rest is context."""
-
+_IDENTITY_FACTS = ("tools", "dataSetBytes", "storageClass", "pool")  # at least in part; the rest is context
 DROPPED_IN_PART = "DroppedInPart"  # value of `osdCaches` if OSDs dropped their caches before some trials only
 Json = dict[str, JsonValue]
 

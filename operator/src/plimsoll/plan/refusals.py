@@ -24,16 +24,7 @@ from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, Timing, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
 from plimsoll.tools.registry import TOOLS
-from plimsoll.tools.target import (
-    IS_BLOCK,
-    NO_VOLUME,
-    DataSet,
-    ImageTarget,
-    PeerTarget,
-    TargetKind,
-    VolumeKind,
-    VolumeTarget,
-)
+from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
 
 _LATENCIES_OF_A_TRIAL = 10
 """In an open loop, a trial lasts at least so many times as long as the highest latency that meets an objective.
@@ -42,8 +33,7 @@ A storage that completes less than arrives falls behind ever further; in a short
 """
 
 _STORED = (TargetKind.VOLUME, TargetKind.IMAGE, TargetKind.POOL)  # targets whose data is in a pool
-Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
-"""Every workload with the parameters of its points."""
+Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]  # workloads with the parameters of their points
 
 
 def search_settings(point: Point, search: LineSearch) -> Settings:
@@ -295,7 +285,7 @@ def _planned_size(volume: Volume, fill_percent: int) -> int:
     return max(1, size // 2**20) * 2**20
 
 
-def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | None:
+def _planned_target(spec: RunSpec, kind: TargetKind) -> ImageTarget | VolumeTarget | PeerTarget | None:
     """Return the target of one client; None if it is known only in the cluster."""
     if kind is TargetKind.PEER:
         return PeerTarget(addresses={1: "planned"})

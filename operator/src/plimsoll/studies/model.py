@@ -290,9 +290,7 @@ def parse_study(text: str) -> Study:
     return Study.model_validate(read_manifest(text), by_alias=True, by_name=False)
 
 
-ResultsOf = Mapping[str, Sequence[BenchmarkResult]]
-"""Variant -> the results of its first complete run; without variants that have none."""
-
+ResultsOf = Mapping[str, Sequence[BenchmarkResult]]  # variant -> the results of its first complete run, if any
 RowsOf = Callable[[Sequence[BenchmarkResult], Sequence[BenchmarkResult]], Sequence[LayerRow]]
 """The layers of a run's results, with those of a run on devices."""
 

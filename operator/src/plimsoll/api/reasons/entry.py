@@ -14,6 +14,15 @@ class Severity(StrEnum):
     WARNING = "Warning"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A Kubernetes event about a transition of a run or a suite."""
+
+    severity: Severity
+    reason: str
+    message: str
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """A row of the documentation, in Markdown: what happened, and what to do about it."""

@@ -33,9 +33,7 @@ from plimsoll.plan.document import Plan, ceph_target
 VOLUME = "PersistentVolume"
 CLUSTER_SCOPED_EVENTS = "default"  # namespace of the events about objects without a namespace. Source: Kubernetes.
 MONITORS = "rook-ceph-mon-endpoints"  # ConfigMap in Rook's namespace. Source: Rook 1.18.
-_COMPLAINT_SECONDS = 60.0
-"""Ceph raises PG_AVAILABILITY when groups have been inactive for `mon_pg_stuck_threshold`. Source: Ceph 18.2."""
-
+_COMPLAINT_SECONDS = 60.0  # `mon_pg_stuck_threshold`, after which Ceph raises PG_AVAILABILITY (Ceph 18.2)
 _CHECK_ROOK = "check that Rook's operator is running, and its log: a pool that it cannot delete blocks others"
 _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
 

@@ -16,9 +16,7 @@ from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.measure.text import are, first_few
 from plimsoll.plan.document import CephTarget, Plan
 
-REPLICAS_PER_OSD = 100
-"""Replicas of placement groups per OSD that Ceph's documentation recommends, used if a run sets no number."""
-
+REPLICAS_PER_OSD = 100  # of placement groups, as Ceph's documentation recommends; if a run sets no number
 _MAX_PLACEMENT_GROUPS_LOG2 = 15
 MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2  # the most that a run can request
 DEFAULT_ROOT = "default"  # the root that Rook uses if neither the pool nor the CephCluster names one

@@ -15,8 +15,7 @@ from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import TargetKind
 
 ENVIRONMENT = {"CEPH_CONF": CONF_PATH}
-VOLUME_MOUNT = {"name": "ceph", "mountPath": MOUNT, "readOnly": True}
-"""Mount of the volume with `ceph.conf` and keyring."""
+VOLUME_MOUNT = {"name": "ceph", "mountPath": MOUNT, "readOnly": True}  # of `ceph.conf` and keyring
 
 
 def config_map(run: Run, monitors: Iterable[str]) -> Json:

@@ -29,9 +29,7 @@ _NODE_GONE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 _TOLERATED_SECONDS = 30  # after which a pod is evicted from a dead node, instead of Kubernetes' five minutes
 _USER = 65532  # of the images too
 _HOST = "kubernetes.io/hostname"
-OSD_LABELS = {"app": "rook-ceph-osd"}
-"""Labels of the Deployments and pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""
-
+OSD_LABELS = {"app": "rook-ceph-osd"}  # of Deployments and pods (Rook, pkg/operator/ceph/cluster/osd)
 _API_VERSIONS = {
     **dict.fromkeys(("ConfigMap", "Secret", "Service", "ServiceAccount", "PersistentVolumeClaim"), "v1"),
     "Job": "batch/v1",

@@ -18,8 +18,7 @@ _JOB_UID = "metadata.labels['batch.kubernetes.io/controller-uid']"
 
 _YEAR = 365 * 24 * 3600  # within which a run with maintenance windows has to end
 _OPERATIONS = 3  # maximum number of a client's operations in one trial
-_BYTES_PER_ROW = 200
-"""Memory in the conductor for one second of one operation of one client until the trial is judged, with a margin."""
+_BYTES_PER_ROW = 200  # memory for one second of one operation of one client until the trial is judged
 
 
 def service_account(run: Run) -> Json:

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.entry import Event
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
@@ -109,15 +109,6 @@ class PatchStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Emit:
-    """Create a Kubernetes event about the suite."""
-
-    severity: Severity
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRun:
     """Create a run. Outcome: the `OwnedRun`, also an earlier one that measures the same; or `RunRefusal`."""
 
@@ -178,7 +169,7 @@ class Judge:
 
 
 Request = CreateRun | DeleteRun | GetRun | DryRun | Judge
-Action = PatchStatus | Emit | Request
+Action = PatchStatus | Event | Request
 
 LONGEST_WAIT_SECONDS = 300.0  # until the next look, so that a lost event delays nothing for longer
 
@@ -196,7 +187,7 @@ class Decision:
     def request(self) -> Request | None:
         """The request, whose outcome the next look needs at once; None if there is none."""
         last = self.actions[-1] if self.actions else None
-        return None if last is None or isinstance(last, PatchStatus | Emit) else last
+        return None if last is None or isinstance(last, PatchStatus | Event) else last
 
 
 LARGEST_CORRECTION = timedelta(days=1)  # a clock that is set back by less repeats no round

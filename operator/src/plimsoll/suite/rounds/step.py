@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.entry import Event, Severity
 from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite, Schedule
@@ -29,7 +29,6 @@ from plimsoll.suite.rounds.observed import (
     Decision,
     DeleteRun,
     DryRun,
-    Emit,
     GetRun,
     Judge,
     Observed,
@@ -97,7 +96,7 @@ def step(seen: Observed) -> Decision:
         # A regression has the event of its round.
         if stalled and stalled.reason is not SuiteReason.REGRESSED and not (before and before.reason == stalled.reason):
             severity = stalled.reason.entry.severity
-            actions.append(Emit(severity=severity, reason=stalled.reason, message=stalled.message))
+            actions.append(Event(severity=severity, reason=stalled.reason, message=stalled.message))
     actions += requests
     suite, next_time = seen.suite.specification.suite, _time(state.next_schedule_time)
     seconds = [LONGEST_WAIT_SECONDS, *([pause] if pause else [])]
@@ -106,7 +105,7 @@ def step(seen: Observed) -> Decision:
     return Decision(actions=tuple(actions), again_after=min(seconds))
 
 
-def _progress(seen: Observed) -> tuple[State, tuple[Emit, ...], Cause | None]:
+def _progress(seen: Observed) -> tuple[State, tuple[Event, ...], Cause | None]:
     """Return the state after everything that has happened, events about it, and the cause of a round that has to wait.
 
     A second application changes nothing. An invalid suite keeps its state: it is unknown which turns the active round
@@ -116,7 +115,7 @@ def _progress(seen: Observed) -> tuple[State, tuple[Emit, ...], Cause | None]:
     suite, state = seen.suite.specification.suite, seen.suite.status
     if suite is None or lost_runs(seen, state):
         return state, (), None
-    ending: tuple[Emit, ...] = ()
+    ending: tuple[Event, ...] = ()
     if (active := state.round) is not None:
         if _measures_digest(seen, state):
             members = members_of(seen, suite, active)
@@ -212,7 +211,7 @@ def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def _timing(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State, datetime | None, tuple[Emit, ...]]:
+def _timing(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State, datetime | None, tuple[Event, ...]]:
     """Return the state with its next schedule time, the time that is due if one is, and events about a missed one.
 
     Of several times the last one is due, unless it is too old; a schedule that is changed makes no former time due.
@@ -232,7 +231,7 @@ def _timing(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State,
             f"no round started at {format_time(last)} or in the {deadline} s after it, because another one was active "
             "or the operator was not running; raise spec.schedule.startingDeadlineSeconds to start late"
         )
-        missed = Emit(severity=Severity.WARNING, reason="ScheduleMissed", message=message)
+        missed = Event(severity=Severity.WARNING, reason="ScheduleMissed", message=message)
         return planned, None, () if suite.spec.suspend else (missed,)
     return state, last, ()
 
@@ -253,7 +252,7 @@ def _next_minute(seen: Observed, state: State) -> int:
 
 def _open_round(
     seen: Observed, suite: BenchmarkSuite, state: State, cause: Cause, due: datetime | None
-) -> tuple[State, Emit]:
+) -> tuple[State, Event]:
     """Return the state with a new round, which answers everything that is due, and the event about it."""
     minute = _next_minute(seen, state)
     names = [*turns_by_name(suite, minute=minute, seed=minute, uid=seen.suite.uid)]
@@ -276,7 +275,7 @@ def _open_round(
     if (request := text_of(seen, REQUEST_ROUND)) not in {"", state.requested_round}:
         update |= {"requested_round": request, "requested_minute": minute}
     message = f"round {active.name} of {len(names)} run{'s' * (len(names) > 1)} started, because {_BECAUSE[cause]}"
-    return state.model_copy(update=update), Emit(severity=Severity.NORMAL, reason="RoundStarted", message=message)
+    return state.model_copy(update=update), Event(severity=Severity.NORMAL, reason="RoundStarted", message=message)
 
 
 def _runs_by_variant(members: Sequence[Member], runs: Iterable[OwnedRun | None]) -> Mapping[str, Mapping[str, str]]:
@@ -310,7 +309,7 @@ def _judgement_request(
 
 def _end_round(
     seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound, members: Sequence[Member]
-) -> tuple[State, tuple[Emit, ...]]:
+) -> tuple[State, tuple[Event, ...]]:
     """Return the state after a measured round, and the event; without an event the round has to be evaluated first.
 
     A judgement counts if it is of the data that the round has now. Runs without numbers cannot hide a regression, nor
@@ -341,7 +340,7 @@ def _end_round(
     return _close_round(seen, state, active, verdict, message, judged, is_complete=not missing)
 
 
-def _supersede_round(seen: Observed, state: State, active: ActiveRound) -> tuple[State, tuple[Emit, ...]]:
+def _supersede_round(seen: Observed, state: State, active: ActiveRound) -> tuple[State, tuple[Event, ...]]:
     """Return the state after a round that a change made pointless, and the event; reverting it starts another round.
 
     Its current run may load the storage, unless it could not be created because another one has its name.
@@ -363,7 +362,7 @@ def _close_round(
     judged: RecordedEvaluation | None = None,
     *,
     is_complete: bool = False,
-) -> tuple[State, tuple[Emit, ...]]:
+) -> tuple[State, tuple[Event, ...]]:
     versions = sorted(judged.environment.items())[:MAX_ENVIRONMENT] if judged else ()
     record = EndedRound(
         minute=active.minute,
@@ -378,7 +377,7 @@ def _close_round(
         comparisons=dict(judged.counts) if judged else {},
     )
     is_harmless = verdict in {RoundVerdict.NO_REGRESSION, RoundVerdict.SUPERSEDED}
-    event = Emit(
+    event = Event(
         severity=Severity.NORMAL if is_harmless else Severity.WARNING,
         reason=f"Round{verdict}",
         message=f"round {active.name}: {message}",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.entry import Event, Severity
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import (
     MAX_ANNOTATION_CHARACTERS,
@@ -27,7 +27,7 @@ from plimsoll.api.suite_status import (
     round_label,
 )
 from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of, variant_spec
-from plimsoll.suite.rounds.observed import JUDGED, Emit, Object, Observed, OwnedRun, State, Suite
+from plimsoll.suite.rounds.observed import JUDGED, Object, Observed, OwnedRun, State, Suite
 
 REQUEST_ROUND = f"{GROUP}/request-round"
 """Annotation: each new text requests a round."""
@@ -137,7 +137,7 @@ def text_of(seen: Observed, annotation: str) -> str:
     return seen.suite.annotations.get(annotation, "")[:MAX_ANNOTATION_CHARACTERS]
 
 
-def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
+def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Event, ...]]:
     """Return the state after handling the annotation, and the event; one that names the active round has to wait."""
     text = text_of(seen, ACCEPT_ROUND)
     minute = minute_of_round(text)
@@ -153,9 +153,9 @@ def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]
         message = (
             f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs"
         )
-        return state, (Emit(severity=Severity.WARNING, reason="RoundUnknown", message=f"{message}; {remedy}"),)
+        return state, (Event(severity=Severity.WARNING, reason="RoundUnknown", message=f"{message}; {remedy}"),)
     message = f"round {chosen.name} is accepted: later rounds are compared with it and its successors"
-    return start_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
+    return start_baseline(state, chosen), (Event(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
 
 
 LABEL_SUITE = f"{GROUP}/suite"
