@@ -28,10 +28,7 @@ def printable(value: object) -> str:
 
 
 def printable_text(text: str) -> str:
-    """Return a text with `?` for each character that a terminal may obey, or that hides or reorders the others.
-
-    These are all that Unicode does not call graphic. Line feeds and tabs remain. The length does not change.
-    """
+    """Return a text with `?` for each character that Unicode does not call graphic; line feeds and tabs remain."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if not line.isprintable():

@@ -88,10 +88,7 @@ ClientNumbers = Annotated[
 
 
 def size_rules(low: int, high: int) -> tuple[Rule, ...]:
-    """Return rules for the bounds of a quantity, because the API server cannot compare text with a minimum.
-
-    In a list their cost would be rejected: patterns bound the sizes there.
-    """
+    """Return rules for the bounds of a quantity, which the API server cannot compare; in lists, patterns bound it."""
     least, most = format_quantity(low), format_quantity(high)
     in_bounds = Rule(
         rule=(

@@ -23,11 +23,7 @@ Guard = Callable[[], object]  # called before a request is sent; the request rai
 
 
 class ApiClock:
-    """The API server's time.
-
-    Every answer bounds the offset between its clock and the monotonic clock to about a second, and all together do more
-    tightly. An answer that contradicts them shows that a clock was set, and replaces them.
-    """
+    """The API server's time, bounded by all answers; one that contradicts them shows that a clock was set."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic

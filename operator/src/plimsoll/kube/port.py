@@ -235,10 +235,7 @@ async def persist(
     attempts: int = _MAX_ATTEMPTS,
     errors: tuple[type[ApiError], ...] = (TransientError, ConflictError),
 ) -> T:
-    """Retry an idempotent request with growing pauses, and return its answer.
-
-    ApiError: none of `errors`, which a retry can fix, or the last before `seconds` are over or after `attempts`.
-    """
+    """Retry an idempotent request with growing pauses; ApiError: not one of `errors`, or the last within `seconds`."""
     begun, attempt, pause = time.monotonic(), 1, _FIRST_PAUSE_SECONDS
     while True:
         try:

@@ -154,11 +154,7 @@ def observe(
     results: Sequence[ResultFact] = (),
     warnings: Mapping[str, str] = MappingProxyType({}),
 ) -> Observed:
-    """Return the facts about a run's objects, and about other owners' objects with the same names.
-
-    `fixed` are its objects that only the operator changes, `results` those with the run's name. Objects that only carry
-    the run's labels are ignored.
-    """
+    """Return the facts about a run's objects, of which only the operator changes the `fixed`, and about its names."""
     run_maps, foreign_maps = dict[str, Object](), dict[str, Object]()
     for config_map in config_maps:
         maps = run_maps if children.is_of_run(config_map, run.uid) else foreign_maps

@@ -53,10 +53,7 @@ class Exposed:
 
 
 def result_metrics(body: Mapping[str, Any], now: float) -> Exposed | None:
-    """Return the metrics of a result as the API server stores it; None if it has no verdict yet.
-
-    `now`: in Unix seconds, and limits when the last trial finished. UnreadableError: this version cannot read it.
-    """
+    """Return the metrics of a result, up to `now` in Unix seconds; None without a verdict. UnreadableError: invalid."""
     result = _read(BenchmarkResult, body)
     spec, status = result.spec, result.status
     if status.verdict is None:

@@ -47,10 +47,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Digests(Generic[T]):
-    """A digest of each object of a kind, kept until the API server has another version of it.
-
-    `digest` gets each object that is read, in that shape. Fewer than `worthwhile` objects are listed in one request.
-    """
+    """A digest of each object of a kind, kept until its version changes; fewer than `worthwhile` are listed at once."""
 
     _kind: Kind
     _digest: Callable[[Object], T]

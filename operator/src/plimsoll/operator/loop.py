@@ -1,7 +1,4 @@
-"""The loop around the looks at an object of any kind: a subclass of `Reconciler` looks at its kind.
-
-A look is level-triggered: it depends on what is observed and on the object's record, never on what triggered it.
-"""
+"""The loop around the looks at objects of a kind. Each look is level-triggered: it depends only on what it observes."""
 
 import asyncio
 import logging

@@ -47,10 +47,7 @@ WINDOWS: TypeAdapter[Windows] = TypeAdapter(Windows)
 
 
 def next_start(windows: Windows, now: datetime, seconds: float) -> datetime | None:
-    """Return when a load of that duration may start: now, or when a window opens; None if no window is long enough.
-
-    Windows that touch or overlap count as one. Without any, a load may start at any time.
-    """
+    """Return when a load of that duration may start, now without windows; None if no joined windows are long enough."""
     if not windows:
         return now
     duration = timedelta(seconds=seconds)
