@@ -1,8 +1,4 @@
-"""The port, implemented with `kubernetes.aio`, which only this module and `plimsoll.kube.connection` import.
-
-They use the library's configuration, connection and dynamic requests, with plain dictionaries. Only reads are repeated
-here, and only if `read_seconds` is set; see `plimsoll.kube.port.persist`.
-"""
+"""The port, implemented with `kubernetes.aio`, which only this module and `plimsoll.kube.connection` import."""
 
 import asyncio
 import os

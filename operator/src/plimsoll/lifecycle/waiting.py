@@ -255,10 +255,7 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
 
 
 def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
-    """Return the end of a run with a deleted result or state, from its first conductor on; None if all exist.
-
-    With a new one it would measure again, and silently lose what was recorded.
-    """
+    """Return the end of a run that lost a result or its state: a new one would silently lose what was recorded."""
     if not run.status.get("conductorStartTime") and seen.conductor_job is None:
         return None
     results, state = [point.name for point in plan.points], naming.state_config_map(run.name)

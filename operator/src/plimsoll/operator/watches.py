@@ -1,8 +1,4 @@
-"""The operator's watches: kopf's handlers with their context; and without kopf the results, and runs' objects.
-
-kopf reads whole objects, which any user of a namespace can make as large as the API server permits. It keeps none of
-them: it has no handler that waits, and it writes nothing.
-"""
+"""The operator's watches: kopf's handlers, which keep no whole object; and without kopf results and runs' objects."""
 
 import asyncio
 import logging
@@ -191,11 +187,7 @@ def _drop_managers(body: Mapping[str, Any]) -> None:
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
 async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Wake the run if its specification or its need of looks changed, and all runs if its queue entry changed.
-
-    Most changes, several a minute, are of its status, which only the operator writes: a look starts from the status
-    that the last look wrote, not from what the watch shows.
-    """
+    """Wake the run if its specification or need of looks changed, and all runs if its queue entry did."""
     records = memo.context.runs.records
     # kopf gives every object its own memo, which lives as long as the object. A deletion increments the generation.
     entry = entry_of(body, memo.context.runs.settings)

@@ -80,10 +80,7 @@ class Resource(ABC):
     """Whether it becomes ready only once clients use it, so that they are created before it is ready."""
 
     def desired(self) -> Iterable[Action]:
-        """Return the creation of what is missing, once all resources before it are ready.
-
-        While clients use the storage, it may recreate only what does not change their measurement.
-        """
+        """Return the creation of what is missing, once all before it are ready; in use, only what no trial notices."""
         return ()
 
     @abstractmethod
@@ -99,10 +96,7 @@ class Resource(ABC):
         return True
 
     def restore(self, *, is_needed: bool) -> Teardown | None:
-        """Return the next step of restoring what a conductor changed for others, and left so; None if that is done.
-
-        If that is not needed, a restoration that has begun is ended.
-        """
+        """Return the next step of restoring what a conductor left changed, or of ending that; None if it is done."""
         return None
 
     def remove(self) -> Teardown | None:
