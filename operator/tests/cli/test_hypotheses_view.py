@@ -9,7 +9,7 @@ from rich.console import Console
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
 from plimsoll.cli.results import show_hypotheses
-from plimsoll.measure.hypotheses.decide import Decision, decide_all
+from plimsoll.measure.hypotheses.decide import Decision, decide
 from support.results import RATIO, SCALING, hypothesis, point, run_of_points
 
 AROUND = (0.99, 1.0, 1.01)
@@ -28,7 +28,8 @@ def decisions() -> tuple[Decision, ...]:
         verdict = Verdict.SUSPECT if number else Verdict.VALID
         slow = slow.model_copy(update={"status": slow.status.model_copy(update={"verdict": verdict})})
         runs.append(run_of_points(slow, *rados, variant=variant, name=f"layouts-{variant}-29387520-0"))
-    return decide_all([hypothesis(), hypothesis(SCALING), hypothesis(RATIO, name="gone", of=GONE)], runs)
+    given = [hypothesis(), hypothesis(SCALING), hypothesis(RATIO, name="gone", of=GONE)]
+    return tuple(decision for each in given for decision in decide(each, runs))
 
 
 GONE = {"workload": "rado", "quantity": "bytesPerSecond"}
@@ -79,7 +80,7 @@ def test_notes_are_shown_once() -> None:
 
 def test_further_reasons_are_listed() -> None:
     both = hypothesis(RATIO, left={**GONE, "workload": "rdb"}, of=GONE)
-    found = decide_all([both], [run_of_points(point("rbd-000", [1, 2, 3]))])
+    found = decide(both, [run_of_points(point("rbd-000", [1, 2, 3]))])
     console = Console(file=io.StringIO(), width=100, color_system=None)
     with console.capture() as capture:
         show_hypotheses(console, found)

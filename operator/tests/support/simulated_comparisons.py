@@ -92,10 +92,8 @@ class Sweep:
         levels = self._levels(chance), self._levels(chance)
         return [
             Sample(
-                workload="w",
+                group=("w", Operation.READ, metric),
                 point=f"w-{point:03d}",
-                operation=Operation.READ,
-                metric=metric,
                 gates=True,
                 baseline=baseline,
                 candidate=candidate,
@@ -176,10 +174,8 @@ def sample_of(
     """Return a sample with these values, one in each pass."""
     series = [{number: math.log(value) for number, value in enumerate(side)} for side in (baseline, candidate)]
     return Sample(
-        workload=point.rpartition("-")[0],
+        group=(point.rpartition("-")[0], Operation.READ, metric),
         point=point,
-        operation=Operation.READ,
-        metric=metric,
         gates=gates,
         baseline=series[0],
         candidate=series[1],

@@ -36,7 +36,7 @@ from plimsoll.measure.compare.values import (
     match_points,
     worsening,
 )
-from plimsoll.measure.hypotheses.decide import Decision, decide_all
+from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few, quote
@@ -161,7 +161,7 @@ def evaluate_round(
     Only comparisons with accepted rounds decide whether it regressed: one between variants shows what a variant costs,
     in every round alike.
     """
-    measured = results.measured()
+    measured, runs = results.measured(), results.measured_runs()
     # A round that has lost runs is a selection: a user may have deleted the fast ones.
     whole = [earlier.minute for earlier in accepted if earlier.is_complete or earlier.digest != measured.digest]
     accepted, pinned = ([earlier for earlier in rounds if earlier.minute in whole] for rounds in (accepted, pinned))
@@ -192,7 +192,7 @@ def evaluate_round(
         outcomes=outcomes,
         judgements=judgements,
         comparisons=comparisons_of(spec, results.complete),
-        decisions=decide_all(spec.hypotheses, results.measured_runs()),
+        decisions=[decision for hypothesis in spec.hypotheses for decision in decide(hypothesis, runs)],
     )
 
 

@@ -10,18 +10,10 @@ from statistics import fmean
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import PINNED_ROUNDS, WORST_FIRST, Conclusion, EndedRound
 from plimsoll.measure.compare.comparison import Change, judged, overall, quantity_text
-from plimsoll.measure.compare.significance import (
-    ROUND_LEVEL,
-    LogChange,
-    Member,
-    assess,
-    mean_and_variance,
-    pass_means,
-    weights,
-)
+from plimsoll.measure.compare.significance import ROUND_LEVEL, LogChange, Member, assess, pass_means, weights
 from plimsoll.measure.compare.values import RegressionRule, first_attempts_text, worsening
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.statistics import CONFIDENCE, f_p_value, half_width, t_quantile
+from plimsoll.measure.statistics import CONFIDENCE, f_p_value, half_width, mean_and_variance, t_quantile
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.suite.measured import (

@@ -76,7 +76,7 @@ def regressions(between: float, runs: int, change: float) -> float:
         noise = between_variance_of_runs([run_of(chance, between) for _ in range(runs)])
         sample = sample_of(run_of(chance, between), run_of(chance, between, change))
         (assessment,) = assess(point_members([replace(sample, between=noise)]))
-        found += conclude(sample.metric, assessment, RULE).conclusion is Conclusion.REGRESSION
+        found += conclude(sample.group[2], assessment, RULE).conclusion is Conclusion.REGRESSION
     return found / SIMULATED
 
 

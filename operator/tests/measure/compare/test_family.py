@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.api.names import Metric
+from plimsoll.api.names import Metric, Operation
 from plimsoll.measure.compare.comparison import means_of
 from plimsoll.measure.compare.significance import (
     REGRESSION_LEVEL,
@@ -41,7 +41,12 @@ def test_a_workload_with_several_points_weighs_as_much_as_one_with_one(points: i
 
 
 def test_everything_that_gates_is_one_family() -> None:
-    samples = [point(0), point(1), point(0, metric=Metric.P99), replace(point(0), workload="v", point="v-000")]
+    samples = [
+        point(0),
+        point(1),
+        point(0, metric=Metric.P99),
+        replace(point(0), group=("v", Operation.READ, Metric.IOPS), point="v-000"),
+    ]
     assert [one.level for one in assessed(samples)] == pytest.approx(
         [REGRESSION_LEVEL / 6, REGRESSION_LEVEL / 12, REGRESSION_LEVEL / 12, REGRESSION_LEVEL / 3, REGRESSION_LEVEL / 3]
     )
@@ -65,7 +70,12 @@ def test_what_does_not_gate_is_not_adjusted_and_in_no_family() -> None:
 
 
 def test_a_mean_is_of_one_workload_one_operation_and_one_metric() -> None:
-    samples = [point(0), point(1), point(0, metric=Metric.P99), replace(point(0), workload="v", point="v-000")]
+    samples = [
+        point(0),
+        point(1),
+        point(0, metric=Metric.P99),
+        replace(point(0), group=("v", Operation.READ, Metric.IOPS), point="v-000"),
+    ]
     ((mean, _),) = means_of(samples, {}, RULE)
     assert (mean.workload, mean.operation, mean.metric, mean.points) == (*samples[0].group, 2)
 
@@ -74,7 +84,7 @@ def test_a_point_among_better_ones_is_not_worse_itself() -> None:
     chance = random.Random(2)  # noqa: S311 - numbers, not secrets
     gains = dict.fromkeys(range(1, 20), 0.1)
     for _ in range(20):
-        rates = [one for one in Sweep(points=20, correlation=0.5).samples(chance, gains) if one.metric.is_rate]
+        rates = [one for one in Sweep(points=20, correlation=0.5).samples(chance, gains) if one.group[2].is_rate]
         assert not assessed(rates)[1].worse
 
 

@@ -7,7 +7,7 @@ import pytest
 from plimsoll.api.names import AbortReason, Cause, Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.hypotheses.decide import Decision, Form, Unit, decide, decide_all
+from plimsoll.measure.hypotheses.decide import Decision, Form, Unit, decide
 from plimsoll.measure.hypotheses.select import MeasuredRun
 from support.results import (
     SCALING,
@@ -367,7 +367,6 @@ def test_without_a_variant_each_one_is_decided() -> None:
     found = decide(hypothesis(), runs)
     assert [(one.variant, one.verdict.value) for one in found] == [("size-3", "Held"), ("ec-4-2", "Refuted")]
     assert found[0].sentence.startswith("In size-3, rbd (blockSize 4Mi, clients 8) reaches 97 % ")
-    assert decide_all([hypothesis(), hypothesis(SCALING)], runs)[:2] == found
 
 
 def test_a_variant_without_the_workload_is_undecided_and_not_left_out() -> None:

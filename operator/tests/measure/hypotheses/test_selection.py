@@ -133,7 +133,19 @@ def test_values_that_were_never_measured_together() -> None:
         PlannedPoint(name="b", clients=8, parameters={"blockSize": "4Mi"}),
     ]
     assert refused(run(*points), {"blockSize": "4Ki", "clients": 8}) == (
-        "left.where: no point of workload rbd of run r1 has blockSize 4Ki and clients 8 together; it has a and b"
+        "left.where: no point of workload rbd of run r1 has blockSize 4Ki and clients 8 together; it has blockSize 4Ki "
+        "with clients 1 and blockSize 4Mi with clients 8"
+    )
+
+
+def test_the_closest_of_many_values_that_were_never_measured_together() -> None:
+    cases = [*((clients, size) for clients in (1, 2) for size in SIZES), (8, "64Ki")]
+    points = [
+        PlannedPoint(name=f"rbd-{n}", clients=clients, parameters={"blockSize": size})
+        for n, (clients, size) in enumerate(cases)
+    ]
+    assert refused(run(*points), {"clients": 8, "blockSize": "4Mi"}).endswith(
+        "; it has clients 1 with blockSize 4Mi, clients 2 with blockSize 4Mi, clients 8 with blockSize 64Ki and 4 more"
     )
 
 

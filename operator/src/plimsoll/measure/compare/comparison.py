@@ -16,7 +16,7 @@ from pydantic import field_serializer
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, ResultSpec, Trial
+from plimsoll.api.result import ResultSpec, Trial
 from plimsoll.api.suite_status import WORST_FIRST, Conclusion
 from plimsoll.measure.attempts import counted, on_first_attempts, repeated_too_often, spoiled_attempts
 from plimsoll.measure.compare.lines import line_change, line_problem, operation_of, position_of_result
@@ -29,7 +29,6 @@ from plimsoll.measure.compare.significance import (
     LogChange,
     Member,
     Sample,
-    Series,
     assess,
     assess_alone,
     between_variance,
@@ -38,7 +37,6 @@ from plimsoll.measure.compare.significance import (
     change_of,
     conclude,
     logarithms_of,
-    mean_and_variance,
     pass_means,
     point_members,
     weights,
@@ -55,7 +53,7 @@ from plimsoll.measure.compare.values import (
 )
 from plimsoll.measure.line.summary import rounded_load
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.statistics import CONFIDENCE
+from plimsoll.measure.statistics import CONFIDENCE, mean_and_variance
 from plimsoll.measure.summary import (
     MINIMUM_TRIALS,
     OF_DISTURBANCES,
@@ -159,26 +157,14 @@ C = TypeVar("C", bound=Change)
 def judged(known: C, assessment: Assessment, rule: RegressionRule) -> C:
     """Return what is known of a change, with the conclusion from a test of it."""
     change, judgement = assessment.change, asdict(conclude(known.metric, assessment, rule))
-    notes = filter(None, (judgement.pop("note"), *known.notes))
-    low, high = change.interval()
-    is_bound = change.may_be_lower or change.may_be_higher
-    # One-sided, with the same confidence.
-    lowest, highest = change.interval(2 * CONFIDENCE - 1)
-    update = {
-        **judgement,
-        "ratio": None if is_bound else _finite_exp(change.estimate),
-        "low": _finite_exp(low),
-        "high": _finite_exp(high),
-        "bound": _finite_exp(lowest if known.metric.is_rate else highest),
-        "p_value": assessment.p_value,
-        "p_worse": assessment.p_worse,
-        "notes": tuple(notes),
-    }
-    return known.model_copy(update=update)
-
-
-def _finite_exp(logarithm: float) -> float | None:
-    return math.exp(logarithm) if abs(logarithm) < _LARGEST else None
+    notes = tuple(filter(None, (judgement.pop("note"), *known.notes)))
+    estimate = math.nan if change.may_be_lower or change.may_be_higher else change.estimate
+    # The last one is one-sided, with the same confidence.
+    bound = change.interval(2 * CONFIDENCE - 1)[0 if known.metric.is_rate else 1]
+    logarithms = {"ratio": estimate, **dict(zip(("low", "high"), change.interval(), strict=True)), "bound": bound}
+    finite = {key: math.exp(value) if abs(value) < _LARGEST else None for key, value in logarithms.items()}
+    tested = {"p_value": assessment.p_value, "p_worse": assessment.p_worse, "notes": notes}
+    return known.model_copy(update={**judgement, **finite, **tested})
 
 
 Case = tuple[MetricComparison, Sample | None]
@@ -206,13 +192,12 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
 def _case(
     spec: ResultSpec,
     trials: tuple[list[Trial], list[Trial]],
-    repeated: Sequence[Sequence[Trial]] | None,
+    repeated: Sequence[Sequence[Trial]] | None,  # the trials of the repeated runs; None without such runs
     operation: Operation,
     metric: Metric,
     *,
     gates: bool,
 ) -> Case:
-    """Return a case; `repeated` are the trials of the repeated runs, None without such runs."""
     baseline, candidate = (values_of(of_side, operation, metric) for of_side in trials)
     problem = problem_of(baseline, metric, "of the baseline") or problem_of(candidate, metric, "of the candidate")
     if min(map(len, trials)) < MINIMUM_TRIALS:
@@ -236,28 +221,16 @@ def _case(
     )
     if problem:
         return known, None
-    sample = Sample(
-        workload=spec.workload,
-        point=spec.point,
-        operation=operation,
-        metric=metric,
-        gates=gates,
-        baseline=logarithms_of(trials[0], operation, metric),
-        candidate=logarithms_of(trials[1], operation, metric),
-        between=between,
-    )
-    return known, sample
+    ours, theirs = (logarithms_of(of_side, operation, metric) for of_side in trials)
+    group = (spec.workload, operation, metric)
+    return known, Sample(group=group, point=spec.point, gates=gates, baseline=ours, candidate=theirs, between=between)
 
 
 def side_of(values: Sequence[float | None]) -> Side:
-    whole = complete(values) or []
-    return Side(
-        trials=len(values),
-        mean=fmean(whole) if whole else None,
-        deviation=math.sqrt(mean_and_variance([*map(math.log, whole)])[1])
-        if len(whole) > 1 and min(whole) > 0
-        else None,
-    )
+    whole, deviation = complete(values) or [], None
+    if len(whole) > 1 and min(whole) > 0:
+        deviation = math.sqrt(mean_and_variance([*map(math.log, whole)])[1])
+    return Side(trials=len(values), mean=fmean(whole) if whole else None, deviation=deviation)
 
 
 def noise_note(deviation: float | None, metric: Metric, rule: RegressionRule) -> str:
@@ -319,13 +292,16 @@ def noise_of_means(
     for group, members in grouped(samples, lambda sample: sample.group).items():
         if len(members) > 1:
             _, operation, metric = group
+            runs = (
+                [counted(result.status.trials) for result in results]
+                for results in floor.runs_of([by_point[sample.point] for sample in members])
+            )
             # The passes of each run that has a value in every trial of all points.
-            runs = list[Series]()
-            for results in floor.runs_of([by_point[sample.point] for sample in members]):
-                trials = [counted(result.status.trials) for result in results]
-                if all(value for of_point in trials for value in values_of(of_point, operation, metric)):
-                    runs.append(pass_means([logarithms_of(of_point, operation, metric) for of_point in trials]))
-            noise[group] = between_variance_of_logarithms([run.values() for run in runs])
+            noise[group] = between_variance_of_logarithms(
+                pass_means([logarithms_of(of_point, operation, metric) for of_point in run]).values()
+                for run in runs
+                if all(value for of_point in run for value in values_of(of_point, operation, metric))
+            )
     return noise
 
 
@@ -349,7 +325,10 @@ def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | No
     if not problem and away[0] != away[1]:
         texts = " and ".join("none" if osds is None else osds.text for osds in away)
         problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
-    between = _lines_between([result for (result,) in floor.runs_of([pair])]) if floor.runs else None
+    # The variance of the runs' lines beyond their own errors.
+    repeated = [result for (result,) in floor.runs_of([pair]) if not line_problem("run", result)]
+    usable = (line for result in repeated if (line := position_of_result(result)) and line.is_estimate)
+    between = between_variance([(line.value, line.error**2) for line in usable])
     if floor.runs and between is None:
         problem = problem or _UNKNOWN_NOISE
     positions = {name: position_of_result(result) for name, result in sides.items()}
@@ -380,12 +359,6 @@ def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | No
         notes=(problem,) if problem else tuple(bounds),
     )
     return known, line_change(baseline, candidate, between) if baseline and candidate and not problem else None
-
-
-def _lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
-    """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
-    usable = (position_of_result(result) for result in results if not line_problem("run", result))
-    return between_variance([(line.value, line.error**2) for line in usable if line and line.is_estimate])
 
 
 def compare_lines(known: MetricComparison, assessment: Assessment, rule: RegressionRule) -> MetricComparison:
@@ -433,16 +406,14 @@ def tally(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]) -
         yield f"a regression is suspected in {suspected} {those}"
 
 
-def marks_of(pair: Pair) -> tuple[str, ...]:
-    """Return the doubts about either result; none if both are Valid."""
-    marks = []
+def marks_of(pair: Pair) -> Iterator[str]:
+    """Yield the doubts about either result; none if both are Valid."""
     for name, status in (("baseline", pair.baseline.status), ("candidate", pair.candidate.status)):
         if not status.final:
-            marks.append(f"the {name} is not finished")
+            yield f"the {name} is not finished"
         elif status.verdict is not Verdict.VALID:
             reasons = ", ".join(dict.fromkeys(finding.reason for finding in status.findings))
-            marks.append(f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}")
-    return tuple(marks)
+            yield f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}"
 
 
 def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
@@ -490,7 +461,6 @@ def compare(
 
 
 def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparison:
-    """Compare two runs on the trials that count."""
     searches = [lines_of(pair, floor) if is_search(pair) else None for pair in matching.pairs]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
     samples = [sample for of_point in cases for _, sample in of_point if sample]
@@ -514,7 +484,7 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
             label=pair.baseline.spec.label,
             clients=pair.baseline.spec.clients,
             metrics=(line,) if line else tuple(_metric(pair, case, assessed, in_mean, rule) for case in of_point),
-            notes=marks_of(pair),
+            notes=tuple(marks_of(pair)),
         )
         for pair, line, of_point in zip(matching.pairs, lines, cases, strict=True)
     )

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.significance import (
-    BetweenVariance,
-    LogChange,
-)
+from plimsoll.measure.compare.significance import BetweenVariance, LogChange
 from plimsoll.measure.line.summary import unproven_side
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import operations_of

@@ -11,10 +11,9 @@ from plimsoll.api.result import BenchmarkResult, DisturbanceResult, ResultStatus
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.judge import in_order
 from plimsoll.measure.compare.lines import line_estimate
-from plimsoll.measure.compare.significance import mean_and_variance
 from plimsoll.measure.compare.values import RepeatsError, by_identity, check_distinct
 from plimsoll.measure.rates import mean_rates
-from plimsoll.measure.statistics import half_width
+from plimsoll.measure.statistics import half_width, mean_and_variance
 from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise, values_of
 
 
@@ -27,7 +26,6 @@ def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResul
 
 
 def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
-    """Return the result of a point from the runs' results; at least one run has it."""
     measured = [result for result in results if result is not None]
     first = measured[0]
     if first.spec.line is not None and len(results) == 1:
@@ -35,9 +33,8 @@ def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
     for result in measured[1:]:
         ours, theirs = first.status.fingerprint, result.status.fingerprint
         if ours is not None and theirs is not None and ours.identity_sha256 != theirs.identity_sha256:
-            names = f"{first.spec.run} and {result.spec.run}"
-            message = f"{first.spec.point}: {names} are not repetitions of the same; compare them to see the difference"
-            raise RepeatsError(message)
+            names = f"{first.spec.point}: {first.spec.run} and {result.spec.run}"
+            raise RepeatsError(f"{names} are not repetitions of the same; compare them to see the difference")
     trials = tuple(
         _run_as_trial(number, result, counted_trials)
         for number, result in enumerate(results)
@@ -81,7 +78,6 @@ def _run_as_trial(number: int, result: BenchmarkResult, trials: Sequence[Trial])
 
 
 def _mean_disturbance(trials: Sequence[Trial]) -> DisturbanceResult | None:
-    """Return the last disturbance with the means over trials of its rates and of the time to recover."""
     last = trials[-1].disturbance
     during = last.phase("During") if last else None
     if last is None or during is None or not during.operations:
@@ -97,10 +93,9 @@ def _mean_disturbance(trials: Sequence[Trial]) -> DisturbanceResult | None:
 
 
 def _line(results: Sequence[BenchmarkResult]) -> Line | None:
-    """Return the line of all runs, in which each run counts like a probe; None if no run searched for it.
+    """Return the line of all runs, in which each run counts like a probe, with the interval of the geometric mean.
 
-    It has the interval of the geometric mean, which contains the noise between runs. If a run has no estimate, there is
-    no interval: the others would be a selection.
+    If a run has no estimate, there is no interval: the others would be a selection. None if no run searched for it.
     """
     lines = [line for result in results if (line := result.status.line) is not None]
     if not lines or len(results) == 1:
@@ -125,8 +120,7 @@ def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
     latencies = [result.latency for result in present]
     names = sorted(set.intersection(*(set(latency.percentiles) for latency in latencies)))
     means = complete([latency.mean_nanoseconds for latency in latencies])
-    result_type = OperationResult if complete(results) else PartialOperation
-    return result_type(
+    return (OperationResult if complete(results) else PartialOperation)(
         operation=operation,
         ios=sum(result.ios for result in present),
         bytes=sum(result.bytes for result in present),

@@ -18,7 +18,7 @@ from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import Identity, Pair, RegressionRule, by_identity, check_distinct, worsening
-from plimsoll.measure.statistics import CONFIDENCE, half_width, t_two_sided_p_value
+from plimsoll.measure.statistics import CONFIDENCE, half_width, mean_and_variance, t_two_sided_p_value
 from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 
 MINIMUM_RUNS = 2
@@ -44,16 +44,14 @@ class BetweenVariance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogChange:
-    """The change of the mean logarithm of a quantity.
-
-    With `between`, a side is one run that may be as far from the truth as repeated runs are, whose number then limits
-    the degrees of freedom.
-    """
+    """The change of the mean logarithm of a quantity."""
 
     estimate: float  # mean of the candidate's logarithms minus the baseline's
     variances: tuple[float, float]  # sample variance (n-1) of the logarithms of baseline and candidate
     trials: tuple[int, int]  # of baseline and candidate
-    between: BetweenVariance | None = None  # None if the noise between runs is unknown; it is then assumed to be zero
+    # Then a side is one run that may be as far from the truth as repeated runs are, whose number limits the degrees of
+    # freedom; None if the noise between runs is unknown: it is assumed to be zero.
+    between: BetweenVariance | None = None
     freedom: float | None = None  # degrees of freedom of the variances; None for Welch's, from the variances themselves
     may_be_lower: bool = False  # whether the estimate is an upper bound, and the truth may be lower by any amount
     may_be_higher: bool = False  # whether it is a lower bound, and the truth may be higher
@@ -93,14 +91,12 @@ class LogChange:
 
     def _error(self, trials: tuple[int, int]) -> tuple[float, float]:
         """Return the standard error with so many trials, and its freedom (Satterthwaite 1946, Welch 1947)."""
-        parts = [variance / count for variance, count in zip(self.variances, trials, strict=True)]
-        whole, degrees = math.fsum(parts), sum(trials) - 2.0
+        parts = [(variance / count, count) for variance, count in zip(self.variances, trials, strict=True)]
+        whole, degrees = math.fsum(part for part, _ in parts), sum(trials) - 2.0
         if self.freedom is not None:
             degrees = self.freedom * degrees / (sum(self.trials) - 2)
         elif whole:
-            degrees = 1 / math.fsum(
-                (part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True)
-            )
+            degrees = 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in parts)
         if self.between is None:
             return math.sqrt(whole), degrees
         return math.sqrt(2 * self.between.variance + whole), min(degrees, self.between.runs - 1)
@@ -126,12 +122,6 @@ def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def mean_and_variance(sample: Collection[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of at least two values; ten times as fast as `statistics`, for simulations."""
-    mean = fmean(sample)
-    return mean, math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1)
-
-
 def logarithms_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
     """Return the logarithms of a metric in trials, at most one per pass; trials without a value are left out."""
     values = zip(trials, values_of(trials, operation, metric), strict=True)
@@ -153,18 +143,16 @@ def change_of(
 
 def pass_means(points: Sequence[Series]) -> Series:
     """Return the mean over points of each pass that has all of them: what one point shares with another is in it."""
-    common = set.intersection(*(set(series) for series in points))
-    return {number: fmean(series[number] for series in points) for number in sorted(common)}
+    common = sorted(set.intersection(*map(set, points)))
+    return {number: fmean(series[number] for series in points) for number in common}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """The trials of one metric of one operation at one point, at least two on both sides."""
 
-    workload: str
+    group: Group  # the mean change that it is a part of
     point: str
-    operation: Operation
-    metric: Metric
     gates: bool
     baseline: Series
     candidate: Series
@@ -173,11 +161,6 @@ class Sample:
     @property
     def change(self) -> LogChange:
         return change_of(self.baseline.values(), self.candidate.values(), self.between)
-
-    @property
-    def group(self) -> Group:
-        """The mean change that it is a part of."""
-        return self.workload, self.operation, self.metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,10 +192,11 @@ def weights(points: int) -> tuple[float, float]:
 
 def point_members(samples: Sequence[Sample]) -> list[Member]:
     """Return what the gating samples test, in their order."""
-    gating = [sample for sample in samples if sample.gates]
-    points = Counter(sample.group for sample in gating)
+    points = Counter(sample.group for sample in samples if sample.gates)
     return [
-        Member(metric=sample.metric, change=sample.change, weight=weights(points[sample.group])[1]) for sample in gating
+        Member(metric=sample.group[2], change=sample.change, weight=weights(points[sample.group])[1])
+        for sample in samples
+        if sample.gates
     ]
 
 
@@ -289,8 +273,7 @@ def between_variance_of_runs(runs: Iterable[Sequence[float | None]]) -> BetweenV
 
 def between_variance_of_logarithms(runs: Iterable[Collection[float]]) -> BetweenVariance | None:
     """Return the same from logarithms."""
-    whole = [values for values in runs if len(values) >= MINIMUM_TRIALS]
-    moments = [(*mean_and_variance(values), len(values)) for values in whole]
+    moments = [(*mean_and_variance(values), len(values)) for values in runs if len(values) >= MINIMUM_TRIALS]
     return between_variance([(mean, scatter / trials) for mean, scatter, trials in moments])
 
 

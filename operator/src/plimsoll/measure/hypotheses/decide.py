@@ -10,10 +10,10 @@ be farther from the limit than three times the scatter of the runs, or of the tr
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from statistics import fmean, geometric_mean, pvariance, stdev
+from statistics import fmean, geometric_mean, linear_regression, pvariance, stdev
 
 from plimsoll.api.hypothesis import Hypothesis, Selector
 from plimsoll.api.model import Model
@@ -21,7 +21,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.attempts import on_first_attempts, repeated_too_often, spoiled_attempts
 from plimsoll.measure.compare.lines import Position, line_change
-from plimsoll.measure.compare.significance import LogChange, log_change, mean_and_variance
+from plimsoll.measure.compare.significance import LogChange, log_change
 from plimsoll.measure.compare.values import RepeatsError, check_distinct, first_attempts_text
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
@@ -33,7 +33,7 @@ from plimsoll.measure.hypotheses.select import (
     select_all,
 )
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.statistics import half_width
+from plimsoll.measure.statistics import half_width, mean_and_variance
 from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few, listed
 
@@ -56,15 +56,15 @@ class Interval:
         """Whether an end is unknown, and so is the estimate."""
         return math.isinf(self.low) or math.isinf(self.high)
 
-    @classmethod
-    def of_change(cls, change: LogChange) -> "Interval":
-        low, high = change.interval()
-        return cls(estimate=change.estimate, low=low, high=high)
+
+def _of_change(change: LogChange) -> Interval:
+    low, high = change.interval()
+    return Interval(estimate=change.estimate, low=low, high=high)
 
 
 def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the logarithm of the ratio of geometric means. Each side has at least two positive values."""
-    return Interval.of_change(log_change(of, left))
+    return _of_change(log_change(of, left))
 
 
 def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
@@ -75,9 +75,7 @@ def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
     return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
 
 
-def _mean_position(samples: Sequence[Sample]) -> Position:
-    """Return the mean of several lines with the error that follows from theirs."""
-    lines = _lines(samples)
+def _mean_position(lines: Sequence[Position]) -> Position:
     return Position(
         value=fmean(line.value for line in lines),
         error=math.hypot(*(line.error for line in lines)) / len(lines),
@@ -92,13 +90,12 @@ def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
     points = []
     for block in blocks:
         logarithms = [(math.log(x), math.log(y)) for x, y in block]
-        middle, height = fmean(x for x, _ in logarithms), fmean(y for _, y in logarithms)
+        middle, height = map(fmean, zip(*logarithms, strict=True))
         points += [(x - middle, y - height) for x, y in logarithms]
-    spread = math.fsum(x * x for x, _ in points)
-    slope = math.fsum(x * y for x, y in points) / spread
+    slope, _ = linear_regression(*zip(*points, strict=True), proportional=True)
     freedom = len(points) - len(blocks) - 1
     residuals = math.fsum((y - slope * x) ** 2 for x, y in points)
-    return _interval(slope, math.sqrt(residuals / freedom / spread), freedom)
+    return _interval(slope, math.sqrt(residuals / freedom / math.fsum(x * x for x, _ in points)), freedom)
 
 
 def _interval(estimate: float, error: float, freedom: float) -> Interval:
@@ -171,7 +168,6 @@ def _lines(samples: Sequence[Sample]) -> list[Position]:
 
 
 def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
-    """Return the value of each run, or of each trial of all runs."""
     if unit is Unit.RUN:
         return [geometric_mean(sample.values) for sample in samples]
     return [value for sample in samples for value in sample.values]
@@ -206,8 +202,8 @@ def _estimate(hypothesis: Hypothesis, unit: Unit, places: _Places) -> tuple[Inte
         return exponent([[point for row in rows for point in row]]), math.sqrt(variance)
     left, of = places["left", None], places["of", None]
     if unit is Unit.PROBE:
-        line, other = _mean_position(left), _mean_position(of)
-        return Interval.of_change(line_change(other, line)), math.hypot(line.error, other.error)
+        line, other = _mean_position(_lines(left)), _mean_position(_lines(of))
+        return _of_change(line_change(other, line)), math.hypot(line.error, other.error)
     values, others = _values(unit, left), _values(unit, of)
     runs_of = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
     if unit is Unit.RUN and runs_of[0] == runs_of[1]:
@@ -217,7 +213,6 @@ def _estimate(hypothesis: Hypothesis, unit: Unit, places: _Places) -> tuple[Inte
 
 
 def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
-    """Judge an interval of an exponent, or of the logarithm of a ratio."""
     at_least, at_most = hypothesis.bounds
     if not hypothesis.over:
         at_least, at_most = (None if bound is None else math.log(bound) for bound in (at_least, at_most))
@@ -262,10 +257,12 @@ def _sentence(
         text = _ratio(hypothesis, interval)
     else:
         estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=False)
-        left, over = hypothesis.left, hypothesis.over or ""
+        over = hypothesis.over or ""
         first, last = (axis_text(sample.selected.point, over) for sample in (samples[0], samples[-1]))
-        what = f"the {left.quantity.words} of {_selected(left)} scales with {over}"
-        text = f"{what} to the power of {estimate} ({low} to {high}), from {first} to {last}"
+        text = (
+            f"the {_quantity(hypothesis.left)} scales with {over} to the power of {estimate} ({low} to {high}), from "
+            f"{first} to {last}"
+        )
     expected = f"{expectation_text(hypothesis.bounds, is_ratio=hypothesis.of is not None)} was expected"
     start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
     is_suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
@@ -274,16 +271,14 @@ def _sentence(
 
 
 def _undecided(hypothesis: Hypothesis, judgement: Judgement, interval: Interval) -> str:
-    """Return why an interval decides nothing."""
     is_ratio = hypothesis.of is not None
     what, remedy = _BY_UNIT[judgement.unit or Unit.TRIAL]
     if judgement.scatter is not None:
         scatter = f"{_PERCENT * judgement.scatter:.2g} %" if is_ratio else f"{judgement.scatter:.2g}"
         effect = f"decide only on an effect of more than {SCATTERS} times that"
         return f"{what} {scatter} and {effect}; measure at least {ENOUGH_RUNS} runs (repeat)"
-    inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
-    limits = listed([_bound_text(bound, is_ratio=is_ratio) for bound in inside])
-    return f"the interval includes {limits}; {remedy}"
+    inside = (bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high)
+    return f"the interval includes {listed([_bound_text(bound, is_ratio=is_ratio) for bound in inside])}; {remedy}"
 
 
 def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
@@ -323,11 +318,9 @@ def known_end_text(interval: Interval, bounds: Bounds) -> str:
 
 def expectation(hypothesis: Hypothesis) -> str:
     """Return a hypothesis in words, before anything is measured."""
-    left, of = hypothesis.left, hypothesis.of
-    what = f"{left.quantity.words} of {_selected(left)}"
-    expected = expectation_text(hypothesis.bounds, is_ratio=of is not None)
-    if of is not None:
-        return f"{what} is {expected} of the {of.quantity.words} of {_selected(of)}"
+    what, expected = _quantity(hypothesis.left), expectation_text(hypothesis.bounds, is_ratio=not hypothesis.over)
+    if hypothesis.of is not None:
+        return f"{what} is {expected} of the {_quantity(hypothesis.of)}"
     return f"{what} scales with {hypothesis.over} to the power of {expected}"
 
 
@@ -339,9 +332,12 @@ def _ratio(hypothesis: Hypothesis, interval: Interval) -> str:
         estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=True)
         ratio = f"{estimate} % ({low} to {high})"
     if left.quantity is of.quantity and left.quantity.is_rate:
-        return f"{_selected(left)} reaches {ratio} of the {left.quantity.words} of {_selected(of)}"
-    other = f"the {of.quantity.words} of {_selected(of)}"
-    return f"the {left.quantity.words} of {_selected(left)} is {ratio} of {other}"
+        return f"{_selected(left)} reaches {ratio} of the {_quantity(of)}"
+    return f"the {_quantity(left)} is {ratio} of the {_quantity(of)}"
+
+
+def _quantity(selector: Selector) -> str:
+    return f"{selector.quantity.words} of {_selected(selector)}"
 
 
 def _selected(selector: Selector) -> str:
@@ -355,8 +351,7 @@ def _bound_text(bound: float, *, is_ratio: bool) -> str:
     return f"{round(_PERCENT * bound):,} %" if is_ratio else f"{bound:g}"
 
 
-def _place(number: float) -> int:
-    """Return the decimals that show the first digit of a number."""
+def _place(number: float) -> int:  # the decimals that show its first digit
     return math.ceil(-math.log10(number)) if number > 10**-_MOST_DECIMALS else 0
 
 
@@ -405,10 +400,6 @@ class Decision(Model):
         return any(point.verdict is Verdict.SUSPECT for point in self.basis)
 
 
-def decide_all(hypotheses: Iterable[Hypothesis], runs: Sequence[MeasuredRun]) -> tuple[Decision, ...]:
-    return tuple(decision for hypothesis in hypotheses for decision in decide(hypothesis, runs))
-
-
 def decide(hypothesis: Hypothesis, runs: Sequence[MeasuredRun]) -> tuple[Decision, ...]:
     """Return the decision; one for each variant if the hypothesis names none and the runs are of several."""
     return tuple(_decision(hypothesis, variant, of_scope) for variant, of_scope in scopes(hypothesis, runs))
@@ -420,11 +411,9 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         check_distinct([[point.result for point in run.points] for run in runs])
     except RepeatsError as error:
         problems = (str(error),)
-    samples = [sample_of(point) for point in selected]
-    note = ""
-    if problems:
-        judgement = Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
-    else:
+    samples, note = [*map(sample_of, selected)], ""
+    judgement = Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
+    if not problems:
         judgement, samples, note = _judged(hypothesis, samples)
     interval, (at_least, at_most) = judgement.interval, hypothesis.bounds
     basis, reasons = tuple(map(_basis, samples)), judgement.reasons
@@ -454,13 +443,10 @@ def _judged(hypothesis: Hypothesis, samples: list[Sample]) -> tuple[Judgement, l
     judgement, results = judge(hypothesis, samples), [sample.result for sample in samples]
     if judgement.interval is not None and (repeated := tuple(repeated_too_often("the selected points", results))):
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=repeated), samples, ""
-    spoiled = spoiled_attempts(results)
-    if not spoiled:
+    if not (spoiled := spoiled_attempts(results)):
         return judgement, samples, ""
-    first_samples = []
-    for selected in (sample.selected for sample in samples):
-        point = replace(selected.point, result=on_first_attempts(selected.point.result))
-        first_samples.append(sample_of(replace(selected, point=point)))
+    firsts = [replace(it.selected.point, result=on_first_attempts(it.result)) for it in samples]
+    first_samples = [sample_of(replace(it.selected, point=point)) for it, point in zip(samples, firsts, strict=True)]
     of_first = judge(hypothesis, first_samples)
     worst_first = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
     if worst_first.index(of_first.verdict) >= worst_first.index(judgement.verdict):

@@ -16,6 +16,7 @@ from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import invalid_reasons
 from plimsoll.measure.compare.lines import Position, line_problem, position_of_result
 from plimsoll.measure.compare.values import COMPARED
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.summary import (
     OF_DISTURBANCES,
     complete,
@@ -28,13 +29,12 @@ from plimsoll.measure.summary import (
 from plimsoll.measure.text import listed
 
 MINIMUM_AXIS_VALUES = 3  # of an axis; any two points lie on a line
+_CLOSEST = 3  # combinations of values that a message names
 
 
 def parameter_text(value: JsonValue) -> str:
     """Return a value of a parameter as a workload writes it; `none` for the default of an absent one."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "none" if value is None else str(value)
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
 class SelectablePoint(Protocol):
@@ -82,17 +82,11 @@ class SelectionError(ValueError):
 
 def scopes(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> Iterator[tuple[str | None, list[VariantRun[P]]]]:
     """Yield the runs that each decision is about, with their variant if there is a decision for each variant."""
-    variants = variants_of(runs)
-    if hypothesis.left.variant is not None or len(variants) < 2:  # noqa: PLR2004 - several
+    of_variants = grouped(runs, lambda run: run.variant)
+    if hypothesis.left.variant is not None or len(of_variants) < 2:  # noqa: PLR2004 - several
         yield None, [*runs]
-        return
-    for variant in variants:
-        yield variant, [run for run in runs if run.variant == variant]
-
-
-def variants_of(runs: Sequence[VariantRun[P]]) -> list[str]:
-    """Return the variants in the order of their first runs."""
-    return list(dict.fromkeys(run.variant for run in runs))
+    else:
+        yield from of_variants.items()
 
 
 def impossible(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> tuple[str, ...]:
@@ -124,7 +118,7 @@ def select(
         raise SelectionError(f"{field}: there are no runs")
     of_variant = [run for run in runs if selector.variant in (None, run.variant)]
     if not of_variant:
-        remedy = _instead(selector.variant or "", variants_of(runs), "there are")
+        remedy = _instead(selector.variant or "", [*dict.fromkeys(run.variant for run in runs)], "there are")
         raise SelectionError(f"{field}.variant: there is no variant {selector.variant}; {remedy}")
     of_variant.sort(key=lambda run: run.name)
     selected = [point for run in of_variant for point in _select_in_run(hypothesis, field, selector, run)]
@@ -142,14 +136,11 @@ def _select_in_run(
 ) -> Iterator[SelectedPoint[P]]:
     if not run.points:
         raise SelectionError(f"{field}: run {run.name} has no results; measure it again")
-    candidates = sorted((point for point in run.points if point.workload == selector.workload), key=lambda it: it.name)
-    if not candidates:
-        remedy = _instead(selector.workload, list(dict.fromkeys(point.workload for point in run.points)))
+    by_workload = grouped(sorted(run.points, key=lambda point: point.name), lambda point: point.workload)
+    if not (candidates := by_workload.get(selector.workload)):
+        remedy = _instead(selector.workload, [*by_workload])
         raise SelectionError(f"{field}.workload: {_run_text(run)} has no workload {selector.workload}; {remedy}")
-    matching = [
-        point for point in candidates if all(_has(point, key, wanted) for key, wanted in selector.where.items())
-    ]
-    if not matching:
+    if not (matching := [point for point in candidates if not _unmet(point, selector)]):
         raise SelectionError(_unmatched(field, selector, run, candidates))
     by_value = _by_axis_value(hypothesis, matching)
     if not by_value:
@@ -166,8 +157,10 @@ def _select_in_run(
         )
 
 
-def _has(point: P, key: str, wanted: JsonValue) -> bool:
-    return _comparable(_value(point, key)) == _comparable(wanted)
+def _unmet(point: SelectablePoint, selector: Selector) -> list[str]:
+    """Return the keys of `where` that a point does not satisfy."""
+    wanted = selector.where.items()
+    return [key for key, value in wanted if _comparable(_value(point, key)) != _comparable(value)]
 
 
 def axis_text(point: SelectablePoint, key: str) -> str:
@@ -195,17 +188,19 @@ def _number(value: JsonValue) -> int | None:
 
 
 def _unmatched(field: str, selector: Selector, run: VariantRun[P], candidates: Sequence[P]) -> str:
-    """Return why no point of the workload matches: the key that never does, or all of them together."""
+    """Return why no point of the workload matches: a key that never does, or all together, and the closest values."""
     where = f"workload {selector.workload} of {_run_text(run)}"
     for key, wanted in selector.where.items():
         if key not in (CLIENTS, *_keys(candidates)):
             return f"{field}.where.{key}: {where} has no parameter {key}; {_instead(key, _keys(candidates))}"
-        if not any(_has(point, key, wanted) for point in candidates):
+        if all(key in _unmet(point, selector) for point in candidates):
             values = listed(_values(candidates, key))
             return f"{field}.where.{key}: {where} has no point with {parameter_text(wanted)}; it has {values}"
     together = listed([f"{key} {parameter_text(wanted)}" for key, wanted in selector.where.items()])
-    names = listed([point.name for point in candidates])
-    return f"{field}.where: no point of {where} has {together} together; it has {names}"
+    closest = sorted(candidates, key=lambda point: len(_unmet(point, selector)))
+    has = [" with ".join(f"{key} {axis_text(point, key)}" for key in selector.where) for point in closest]
+    instead = listed([*dict.fromkeys(has)], named=_CLOSEST)
+    return f"{field}.where: no point of {where} has {together} together; it has {instead}"
 
 
 def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | None, list[P]]:
@@ -222,13 +217,10 @@ def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | No
             what = f"{over} is {axis_text(point, over)} at {point.name}"
             raise SelectionError(f"over: {what}; choose an axis whose values are numbers or sizes")
         numbered.append((number, point))
-    groups: dict[int | None, list[P]] = {}
-    for value, point in sorted(numbered, key=lambda pair: pair[0]):
-        if limits is None or limits.includes(value):
-            groups.setdefault(value, []).append(point)
-    if 0 in groups:
-        raise SelectionError(f"over: {over} is 0 at {groups[0][0].name}, which has no logarithm; exclude it with range")
-    return groups
+    within = sorted((pair for pair in numbered if limits is None or limits.includes(pair[0])), key=lambda pair: pair[0])
+    if within and within[0][0] == 0:
+        raise SelectionError(f"over: {over} is 0 at {within[0][1].name}, which has no logarithm; exclude it with range")
+    return {value: [point for _, point in pairs] for value, pairs in grouped(within, lambda pair: pair[0]).items()}
 
 
 def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[VariantRun[P]]) -> None:
@@ -279,17 +271,10 @@ MeasuredRun = VariantRun[MeasuredPoint]
 
 def measured_run(variant: str, name: str, results: Sequence[BenchmarkResult]) -> MeasuredRun:
     """Return a run of a variant with its results; without any the run failed."""
-    points = [
-        MeasuredPoint(
-            name=result.spec.point,
-            workload=result.spec.workload,
-            parameters=result.spec.parameters,
-            clients=result.spec.clients,
-            calm=result.spec.calm,
-            result=result,
-        )
-        for result in results
-    ]
+    points = []
+    for result in results:
+        fields = result.spec.model_dump(include={"workload", "parameters", "clients"})
+        points.append(MeasuredPoint(name=result.spec.point, calm=result.spec.calm, result=result, **fields))
     return VariantRun(variant=variant, name=name, points=points)
 
 
@@ -349,8 +334,8 @@ def _trial_values(selected: SelectedPoint[MeasuredPoint], where: str) -> tuple[f
     results = [result for result in results_of(trials, operation) if result is not None]
     if quantity not in OF_DISTURBANCES and not is_reported(results, quantity):
         reported = listed([metric for metric in COMPARED if is_reported(results, metric)], "or")
-        problem = f"the tool of {where} does not report {quantity}; choose {reported}"
-        raise SelectionError(f"{selected.field}.quantity: {problem}")
+        remedy = f"does not report {quantity}; choose {reported}"
+        raise SelectionError(f"{selected.field}.quantity: the tool of {where} {remedy}")
     values = values_of(trials, operation, quantity)
     if problem := problem_of(values, quantity, f"of {where}"):
         raise SelectionError(problem)
@@ -358,13 +343,11 @@ def _trial_values(selected: SelectedPoint[MeasuredPoint], where: str) -> tuple[f
 
 
 def _operation(selected: SelectedPoint[MeasuredPoint], trials: Sequence[Trial], where: str) -> Operation:
-    operation, operations = selected.selector.operation, operations_of(trials)
-    if operation in operations:
-        return operation
-    if operation is None and len(operations) == 1:
-        return operations[0]
-    if operation is None and operations:
-        remedy = f"add {selected.field}.operation"
-        raise SelectionError(f"{selected.field}: {where} has the operations {listed(operations)}; {remedy}")
-    which = operation or "operation"
-    raise SelectionError(f"{selected.field}.operation: {where} has no {which}; it has {listed(operations) or 'none'}")
+    field, operation, operations = selected.field, selected.selector.operation, operations_of(trials)
+    fitting = [each for each in operations if operation in (None, each)]
+    if len(fitting) > 1:
+        raise SelectionError(f"{field}: {where} has the operations {listed(operations)}; add {field}.operation")
+    if not fitting:
+        has = f"{where} has no {operation or 'operation'}; it has {listed(operations) or 'none'}"
+        raise SelectionError(f"{field}.operation: {has}")
+    return fitting[0]
