@@ -9,7 +9,7 @@ from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.operation import OperationResult
 from plimsoll.measure.rates import rate_text, rates_of
 from plimsoll.measure.sample import Cells, LatencySample, OperationSample
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, common_interval, union_interval
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, common_interval, covering
 
 SECOND = NANOSECONDS
 BLOCK = 4096
@@ -37,7 +37,7 @@ def uniform(start: int, runtime: int, ios: int, width: int = SECOND) -> Share:
 
 def measure(shares: list[Share]) -> OperationResult:
     intervals = [item.interval for item in shares]
-    whole = union_interval(intervals)
+    whole = covering(intervals)
     assert whole is not None
     return rates_of(shares, common=common_interval(intervals), whole=whole)
 

@@ -7,8 +7,8 @@ from plimsoll.measure.timeline import (
     Coverage,
     Interval,
     common_interval,
+    covering,
     joined,
-    union_interval,
     window_of,
 )
 
@@ -45,7 +45,7 @@ def test_clients_that_never_ran_together_show_the_gap() -> None:
 
 
 def test_no_clients_have_no_window() -> None:
-    assert (window_of([]), common_interval([]), union_interval([])) == (None, None, None)
+    assert (window_of([]), common_interval([])) == (None, None)
 
 
 def test_intervals_without_length_overlap_nowhere() -> None:
@@ -63,7 +63,7 @@ def test_window_does_not_depend_on_the_order_of_clients(items: list[Interval], r
 
 @given(st.lists(intervals, min_size=1, max_size=12))
 def test_overlap_is_a_ratio_and_the_common_window_lies_within_every_interval(items: list[Interval]) -> None:
-    window, common, union = window_of(items), common_interval(items), union_interval(items)
+    window, common, union = window_of(items), common_interval(items), covering(items)
     assert window is not None
     assert common is not None
     assert union is not None

@@ -10,7 +10,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.operation import OperationResult, Rates
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import OperationSample
-from plimsoll.measure.timeline import Amount, Interval, Share, add, rounded_iops, series_of, union_interval
+from plimsoll.measure.timeline import Amount, Interval, Share, add, covering, rounded_iops, series_of
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -62,7 +62,7 @@ def rates_of(shares: Sequence[Share], *, common: Interval | None, whole: Interva
     """
     samples = [share.sample for share in shares]
     everything = _total(samples)
-    phase = union_interval([share.interval for share in shares]) if any(share.is_phase for share in shares) else None
+    phase = covering(share.interval for share in shares) if any(share.is_phase for share in shares) else None
     whole_run = everything.per_second((phase or whole).length)
     headline = whole_run
     if common is not None:

@@ -3,6 +3,7 @@
 import math
 from array import array
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,18 +43,17 @@ def common_interval(intervals: Collection[Interval]) -> Interval | None:
     return Interval(start=start, end=max(start, min(interval.end for interval in intervals)))
 
 
-def union_interval(intervals: Collection[Interval]) -> Interval | None:
-    """Return the time from the first start to the last end; None without intervals."""
-    if not intervals:
-        return None
-    return Interval(start=min(item.start for item in intervals), end=max(item.end for item in intervals))
+def covering(intervals: Iterable[Interval]) -> Interval:
+    """Return the time from the first start to the last end; ValueError without intervals."""
+    starts, ends = zip(*((interval.start, interval.end) for interval in intervals), strict=True)
+    return Interval(start=min(starts), end=max(ends))
 
 
 def window_of(intervals: Collection[Interval]) -> Window | None:
     """Describe the common window, whose end shows a gap before the last client's start; None without intervals."""
-    common, whole = common_interval(intervals), union_interval(intervals)
-    if common is None or whole is None:
+    if (common := common_interval(intervals)) is None:
         return None
+    whole = covering(intervals)
     runtimes = sum(interval.length for interval in intervals)
     return Window(
         start_nanoseconds=common.start,
@@ -96,8 +96,8 @@ def without(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interv
         return []
     begin, end = some[0].start, some[-1].end
     inner = both(others, [Interval(start=begin, end=end)])
-    edges = [begin, *(edge for stretch in inner for edge in (stretch.start, stretch.end)), end]
-    free = [Interval(start=edges[n], end=edges[n + 1]) for n in range(0, len(edges), 2) if edges[n] < edges[n + 1]]
+    starts, ends = [begin, *(stretch.end for stretch in inner)], [*(stretch.start for stretch in inner), end]
+    free = [Interval(start=start, end=end) for start, end in zip(starts, ends, strict=True) if start < end]
     return both(some, free)
 
 
@@ -242,13 +242,11 @@ def amounts_between(shares: Collection[Share], edges: Sequence[int]) -> list[Amo
 
 def histograms_between(shares: Iterable[Share], edges: Sequence[int]) -> list[Histogram]:
     """Return all clients' latencies between consecutive edges, of slices by midpoint; HistogramError without them."""
-    texts: list[list[str]] = [[] for _ in edges[1:]]
-    for share in shares:
-        for piece, text in share.slices():
-            number = bisect_right(edges, piece.start + piece.length // 2) - 1
-            if 0 <= number < len(texts):
-                texts[number].append(text)
-    return [*map(Histogram.merge_texts, texts)]
+    slices = (piece for share in shares for piece in share.slices())
+    texts = defaultdict[int, list[str]](list)
+    for time, text in slices:
+        texts[bisect_right(edges, time.start + time.length // 2) - 1].append(text)
+    return [Histogram.merge_texts(texts[number]) for number in range(len(edges) - 1)]
 
 
 def series_of(shares: Collection[Share], window: Interval) -> Series | None:
@@ -263,8 +261,7 @@ def series_of(shares: Collection[Share], window: Interval) -> Series | None:
     width = seconds * NANOSECONDS
     number = max(1, (window.length + width // 2) // width)
     edges = [*(window.start + index * width for index in range(number)), window.end]
-    amounts = amounts_between(shares, edges)
-    if amounts is None:
+    if (amounts := amounts_between(shares, edges)) is None:
         return None
     rates = [amount.per_second(end - start) for amount, (start, end) in zip(amounts, pairwise(edges), strict=True)]
     return Series(
@@ -279,5 +276,5 @@ def _between(done: Sequence[float], index: int, part: float) -> float:
 
 
 def _adds_up(cells: Sequence[float], expected: int) -> bool:
-    """Whether the cells add up, except for rounding of doubles; a sum with NaN or infinity is close to no number."""
+    # Except for rounding of doubles; a sum with NaN or infinity is close to no number.
     return min(cells, default=0.0) >= 0 and math.isclose(math.fsum(cells), expected, rel_tol=1e-9, abs_tol=1e-6)

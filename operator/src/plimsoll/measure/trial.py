@@ -54,9 +54,9 @@ from plimsoll.measure.timeline import (
     Share,
     add,
     common_interval,
+    covering,
     histograms_between,
     rounded_iops,
-    union_interval,
     window_of,
 )
 
@@ -98,7 +98,7 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     measured = intake.measured
     intervals = [item.interval for item in measured]
     common = common_interval(intervals) if facts.windowed else None
-    whole = union_interval(intervals)
+    whole = covering(intervals) if intervals else None
     # The sum of an operation is unknown if one client did it too fast to be timed.
     untimed = {operation for item in measured for operation in item.measurement.untimed}
     timed = [(item, share) for item in measured for share in item.shares if share.sample.operation not in untimed]

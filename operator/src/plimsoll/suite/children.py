@@ -30,6 +30,7 @@ from plimsoll.plan.fingerprint import Difference, digest, leaves
 from plimsoll.plan.sweep import child_seed, shuffled
 
 Json = dict[str, JsonValue]
+T = TypeVar("T")
 
 
 def variant_spec(run: Mapping[str, JsonValue], variant: Variant) -> Json:
@@ -73,21 +74,18 @@ def merged_spec(
 
 def is_named_list(value: object) -> TypeGuard[list[Json]]:
     """Whether a list can be merged by name: mappings with unique names."""
-    if not isinstance(value, list):
-        return False
-    names = [entry.get("name") if isinstance(entry, dict) else None for entry in value]
+    entries = value if isinstance(value, list) else [None]
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
     return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
 
 
 def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
-    """Whether a field is a member of its model's union, and set."""
     if model is Workload:
         return key not in GENERIC_WORKLOAD_FIELDS and isinstance(value, dict)
     return model is not None and value is not None and key in {model.model_fields[name].alias for name in model.one_of}
 
 
 _PART = re.compile(r"\[([0-9]+)\]|([^.\[]+)")
-
 Location = tuple[int | str, ...]
 
 
@@ -173,8 +171,6 @@ def _fields(spec: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         spec = {**spec, BY_NAME: by_name}
     return {path: value for path, value in leaves(spec) if value is not None}
 
-
-T = TypeVar("T")
 
 _HASH = 5  # length of the hash of a suite's UID in the names of its runs
 _MAX_SUITE_PART = 25  # of the suite's name in them: with 20 characters of the variant they are labels, of at most 63
@@ -284,12 +280,12 @@ def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dic
             made[variant.name] = make(variant)
         except SpecError as error:
             merged = variant_spec(suite.spec.run, variant)
-            fields = (source_of(problem.field, suite.spec, index, merged) for problem in error.problems)
-            problems = (replace(problem, field=field) for problem, field in zip(error.problems, fields, strict=True))
-            for problem in dict.fromkeys(problems):
-                variants_of.setdefault(problem, []).append(variant.name)
+            for problem in error.problems:
+                own = replace(problem, field=source_of(problem.field, suite.spec, index, merged))
+                variants_of.setdefault(own, []).append(variant.name)
     unique = []
-    for problem, names in variants_of.items():
+    for problem, all_names in variants_of.items():
+        names = [*dict.fromkeys(all_names)]
         text = f"variant{'s' if len(names) > 1 else ''} {', '.join(names)}"
         is_shared = len(names) == len(suite.spec.variants)
         unique.append(problem if is_shared else replace(problem, remedy=f"{problem.remedy} ({text})"))
@@ -299,7 +295,6 @@ def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dic
 
 
 def _unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
-    """Yield the comparisons and hypotheses that no measurement of these plans, by their variants, can answer."""
     for index, comparison in enumerate(spec.comparisons):
         sides = [{point.name for point in plans[variant].points} for variant in comparison.variants or ()]
         if comparison.variants is not None and not set.intersection(*sides):
@@ -316,9 +311,9 @@ def _unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Proble
             points = [point for plan in selected for point in plan.points if point.workload == selector.workload]
             wants_line = selector.quantity is Metric.LINE
             if any((point.line is not None) != wants_line for point in points):
-                wrong = "does not search for the line; set line in it"
-                if not wants_line:
-                    wrong = f"searches for the line, so its trials have different loads; choose {Metric.LINE}"
+                wrong = f"searches for the line, so its trials have different loads; choose {Metric.LINE}"
+                if wants_line:
+                    wrong = "does not search for the line; set line in it"
                 remedy = f"workload {selector.workload} {wrong}"
                 yield Problem(field=f"spec.hypotheses[{index}].{field}.quantity", remedy=remedy)
 
@@ -390,12 +385,11 @@ def measured_digest(spec: Mapping[str, JsonValue]) -> str:
     return _measured(json.dumps(fixed, sort_keys=True))
 
 
-@lru_cache(maxsize=256)
-def _measured(spec: str) -> str:
-    """Return the digest of a specification as JSON. All runs of a variant have the same one."""
+@lru_cache(maxsize=256)  # all runs of a variant have the same specification
+def _measured(text: str) -> str:
     metadata: JsonValue = {"name": "any"}
     try:
-        run = decode_run({"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": json.loads(spec)})
+        run = decode_run({"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": json.loads(text)})
         points = expand(run)
     except SpecError:
         return ""

@@ -174,16 +174,13 @@ def evaluate_round(
     outcomes = [outcome for name, judged in judgements.items() for outcome in outcomes_of_rounds(name, judged)]
     worst = min(outcomes, key=lambda outcome: WORST_FIRST.index(outcome.verdict), default=None)
     conclusion = worst.verdict if worst else Conclusion.NO_REGRESSION
-    if worst is None:
-        message = "the suite compares no rounds"
-    elif conclusion is Conclusion.NO_REGRESSION:
-        message = "no comparison shows a regression"
-    else:
-        message = f"comparison {worst.name}, variant {worst.variant}: {conclusion}: {worst.message}"
+    message = "no comparison shows a regression" if worst else "the suite compares no rounds"
     # Runs that are missing could show a regression, but cannot disprove one.
-    verdict = RoundVerdict.REGRESSED if conclusion is Conclusion.REGRESSION else RoundVerdict.INCONCLUSIVE
-    if conclusion is Conclusion.NO_REGRESSION and measured.is_complete:
-        verdict = RoundVerdict.NO_REGRESSION
+    verdict = RoundVerdict.NO_REGRESSION if measured.is_complete else RoundVerdict.INCONCLUSIVE
+    if worst and conclusion is not Conclusion.NO_REGRESSION:
+        message = f"comparison {worst.name}, variant {worst.variant}: {conclusion}: {worst.message}"
+        regressed = conclusion is Conclusion.REGRESSION
+        verdict = RoundVerdict.REGRESSED if regressed else RoundVerdict.INCONCLUSIVE
     return Evaluation(
         measured=measured,
         verdict=verdict,
@@ -191,7 +188,7 @@ def evaluate_round(
         is_acceptable=is_acceptable(measured, judgements.values()),
         outcomes=outcomes,
         judgements=judgements,
-        comparisons=comparisons_of(spec, results.complete),
+        comparisons=[*comparisons_of(spec, results.complete)],
         decisions=[decision for hypothesis in spec.hypotheses for decision in decide(hypothesis, runs)],
     )
 
@@ -227,13 +224,11 @@ def recorded_evaluation(request: Judge, results: RoundResults, evaluation: Evalu
     )
 
 
-def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkResult]]]) -> list[VariantComparison]:
-    """Return the comparisons between variants of a suite; `runs` are the complete ones of each variant."""
-    return [
-        _compared(spec, comparison, variants, runs)
-        for comparison in spec.comparisons
-        if (variants := comparison.variants) is not None
-    ]
+def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkResult]]]) -> Iterator[VariantComparison]:
+    """Yield the comparisons between variants of a suite; `runs` are the complete ones of each variant."""
+    for comparison in spec.comparisons:
+        if comparison.variants is not None:
+            yield _compared(spec, comparison, comparison.variants, runs)
 
 
 def rule_of(allow: Allowance) -> RegressionRule:
@@ -297,12 +292,11 @@ def _compared(
     # The trials that represent whole runs do not show that a run repeated too many of its trials.
     for run in (*ours, *theirs):
         doubts += repeated_too_often(run[0].spec.run, run)
-    changes, differences = changes_between(spec, baseline, candidate), []
+    changes, differences = changes_between(spec, baseline, candidate), list[Difference]()
     for pair in matching.pairs:
-        of_pair = [difference for difference, _ in likeness_of([pair]).differences]
-        for difference in unexplained(changes, pair.baseline.spec.workload, of_pair):
-            if difference not in differences:
-                differences.append(difference)
+        of_pair = (difference for difference, _ in likeness_of([pair]).differences)
+        unset = unexplained(changes, pair.baseline.spec.workload, of_pair)
+        differences += [difference for difference in unset if difference not in differences]
     return VariantComparison(
         name=asked.name,
         baseline=baseline,
@@ -320,13 +314,11 @@ def outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     """Return the outcome of a comparison between two variants: means decide it, and gating metrics of points."""
     changes: list[tuple[str, Change]] = []
     reasons = compared.reasons
-    if compared.comparison is not None:
-        reasons += compared.comparison.reasons
-        changes += [
-            (f"{mean.workload}, {mean_text(mean)} {mean.operation} {mean.metric}", mean)
-            for mean in compared.comparison.means
-        ]
-        for point in compared.comparison.points:
+    if (comparison := compared.comparison) is not None:
+        reasons += comparison.reasons
+        means = comparison.means
+        changes += [(f"{it.workload}, {mean_text(it)} {it.operation} {it.metric}", it) for it in means]
+        for point in comparison.points:
             changes += [(place_of(point, metric), metric) for metric in point.metrics if metric.gates]
     return _outcome(compared.name, compared.candidate, compared.conclusion, changes, reasons)
 
@@ -341,8 +333,7 @@ def _outcome(
         order = worsening(change.metric, -math.log(change.ratio)) if change.ratio else math.inf
         return WORST_FIRST.index(change.conclusion), order
 
-    outcome = ComparisonOutcome(name=name, variant=variant, verdict=conclusion)
-    texts, update = [*reasons], dict[str, object]()
+    texts, parts = [*reasons], dict[str, float | None]()
     if changes:
         place, change = min(changes, key=severity)
         words = f"{place} {change_text(change.ratio)} ({interval_text(change)})"
@@ -350,6 +341,8 @@ def _outcome(
         texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
         # The change as a part of the old value; less than 0 is worse.
         sign, ends = (1, (change.low, change.high)) if change.metric.is_rate else (-1, (change.high, change.low))
-        parts = (None if ratio is None else sign * (ratio - 1) for ratio in (change.ratio, *ends))
-        update = dict(zip(("estimate", "low", "high"), parts, strict=True))
-    return outcome.model_copy(update={**update, "message": quote("; ".join(texts), MAX_OUTCOME_CHARACTERS)})
+        ratios = zip(("estimate", "low", "high"), (change.ratio, *ends), strict=True)
+        parts = {key: sign * (ratio - 1) for key, ratio in ratios if ratio is not None}
+    message = quote("; ".join(texts), MAX_OUTCOME_CHARACTERS)
+    outcome = ComparisonOutcome(name=name, variant=variant, verdict=conclusion, message=message)
+    return outcome.model_copy(update=parts)

@@ -62,22 +62,19 @@ def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[flo
 
 def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
     """Return the variance of runs of the same round, and its degrees of freedom; both 0 if no round has two runs."""
-    several = [runs for runs in rounds if len(runs) > 1]
-    freedom = sum(len(runs) - 1 for runs in several)
-    squares = math.fsum(mean_and_variance(runs)[1] * (len(runs) - 1) for runs in several)
-    return (squares / freedom if freedom else 0.0), freedom
+    several = [(mean_and_variance(runs)[1], len(runs) - 1) for runs in rounds if len(runs) > 1]
+    freedom = sum(degrees for _, degrees in several)
+    return (math.fsum(variance * degrees for variance, degrees in several) / freedom if freedom else 0.0), freedom
 
 
 def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[float, float]:
     """Return variance and freedom of a run in a round of its own; noise within counts as far as it agrees."""
     (inner, inner_freedom), (outer, outer_freedom) = within, between
+    agreement = 0.0 if outer else 1.0
     if inner_freedom and inner:
         agreement = min(1.0, f_p_value(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
-    else:
-        agreement = 0.0 if outer else 1.0
     worth = inner_freedom * agreement
-    freedom = worth + outer_freedom
-    return (worth * inner + outer_freedom * outer) / freedom, freedom
+    return (worth * inner + outer_freedom * outer) / (worth + outer_freedom), worth + outer_freedom
 
 
 _USUAL_RUNS = 3
@@ -134,7 +131,9 @@ def judge_changes(
             group = quantities[0].group
             unknown = Change(operation=group.operation, metric=group.metric, conclusion=Conclusion.INCONCLUSIVE)
             for point, values in _values_of(quantities, [*rounds, measured]):
-                judged_change = JudgedChange(
+                weight = of_point if point else of_mean
+                member = Member(metric=group.metric, change=step_between(values[:-1], values[-1:]), weight=weight)
+                known = JudgedChange(
                     against=against,
                     group=group,
                     point=point,
@@ -142,9 +141,7 @@ def judge_changes(
                     rounds=len(rounds),
                     comparison=unknown,
                 )
-                change = step_between(values[:-1], values[-1:])
-                member = Member(metric=group.metric, change=change, weight=of_point if point else of_mean)
-                tests.append((judged_change, values[-1], member))
+                tests.append((known, values[-1], member))
     assessments = assess([member for _, _, member in tests], ROUND_LEVEL)
     changes = []
     for (judged_change, own, member), assessment in zip(tests, assessments, strict=True):
@@ -188,8 +185,7 @@ def baselines_of(
         quantity for quantity in measured.values if quantity.variant in variants and rounds_with([quantity], accepted)
     ]
     for quantities in grouped(comparable, lambda quantity: quantity.group).values():
-        used = rounds_with(quantities, accepted)
-        if not used:
+        if not (used := rounds_with(quantities, accepted)):
             continue
         current = _since_improvement(quantities, used, rule)
         complete = {earlier.minute: earlier for earlier in pinned if earlier.values.keys() >= {*quantities}}
@@ -209,10 +205,9 @@ def rounds_with(quantities: Iterable[Quantity], rounds: _Rounds) -> _Rounds:
 def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: RegressionRule) -> _Rounds:
     """Return the rounds since the last clear improvement of the mean over these points, or of one of them."""
     values = [of_rounds for _, of_rounds in _values_of(quantities, rounds)]
-    start = 0
-    while split := _last_step([of_rounds[start:] for of_rounds in values], quantities[0].metric, rule):
-        start += split
-    return rounds[start:]
+    while split := _last_step(values, quantities[0].metric, rule):
+        rounds, values = rounds[split:], [of_rounds[split:] for of_rounds in values]
+    return rounds
 
 
 def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule: RegressionRule) -> int:
@@ -270,10 +265,8 @@ class RoundJudgement:
 
     @property
     def change_texts(self) -> list[str]:
-        return [
-            f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
-            for change in self.changes
-        ]
+        changes = (f"{change.key}: {change.baseline} -> {change.candidate}" for change in self.changes)
+        return [f"changed since the last accepted round: {change}" for change in changes]
 
     @property
     def conclusion(self) -> Conclusion:
@@ -289,13 +282,13 @@ def judge(
     counted = _judge(accepted, pinned, measured, variants, rule)
     if all(each.first_values is None for each in (*accepted, measured)):
         return counted
-    earlier, kept = ([each.on_first_attempts for each in rounds] for rounds in (accepted, pinned))
-    own_scatter = measured.first_values is not None
-    of_first = _judge(earlier, kept, measured.on_first_attempts, variants, rule, has_own_scatter=own_scatter)
+    earlier, kept, (now,) = ([it.on_first_attempts for it in rounds] for rounds in (accepted, pinned, [measured]))
+    of_first = _judge(earlier, kept, now, variants, rule, has_own_scatter=measured.first_values is not None)
     judgements = [*counted.variants]
-    for index, (now, first) in enumerate(zip(counted.variants, of_first.variants, strict=True)):
-        if WORST_FIRST.index(first.conclusion) < WORST_FIRST.index(now.conclusion):
-            reason = first_attempts_text("conclusion", first.conclusion, now.conclusion)
+    for index, first in enumerate(of_first.variants):
+        conclusion = judgements[index].conclusion
+        if WORST_FIRST.index(first.conclusion) < WORST_FIRST.index(conclusion):
+            reason = first_attempts_text("conclusion", first.conclusion, conclusion)
             judgements[index] = replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
     return replace(counted, variants=judgements)
 
@@ -367,9 +360,7 @@ def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant
     # The points without numbers that enough accepted rounds have, or all if they are few.
     counts = Counter(quantity for earlier in accepted for quantity in earlier.values if quantity.variant == variant)
     needed = min(MINIMUM_ROUNDS, len(accepted))
-    if lost := [
-        quantity.point for quantity, count in counts.items() if count >= needed and quantity not in measured.values
-    ]:
+    if lost := [it.point for it, count in counts.items() if count >= needed and it not in measured.values]:
         yield f"numbers that accepted rounds have are missing at {_points(lost)}"
     if len(accepted) < MINIMUM_ROUNDS:
         yield (

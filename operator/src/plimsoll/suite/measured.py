@@ -79,7 +79,7 @@ class Condition:
     point: str
     fingerprint: Fingerprint | None  # of the first run, with the identity of all runs; None if a run has none
     varying: frozenset[str] = frozenset()  # keys of the context that differ between the runs of the round
-    nodes: frozenset[str] = frozenset()  # where the clients of all runs ran
+    nodes: frozenset[str] = frozenset()  # of the clients of all runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def measured_round(
         gaps[variant] = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
         if not complete:
             continue
-        points = grouped([result for run in complete for result in run], lambda result: result.spec.point)
+        points = grouped(chain.from_iterable(complete), lambda result: result.spec.point)
         unusable = {point: why for point, results in points.items() if (why := _unusable(results, len(complete)))}
         gaps[variant] += _by_reason(unusable.items())
         used = [[result for result in run if result.spec.point not in unusable] for run in complete]
@@ -130,13 +130,12 @@ def measured_round(
             doubts[variant].append(str(error))
             continue
         no_value = "a gating metric has no value, or is 0, in a run"
-        reasons = [
+        gaps[variant] += _by_reason(
             (quantity.point, reason)
             for quantity in incomplete
             for reason in (map(valueless, points[quantity.point]) if quantity.metric is Metric.LINE else [no_value])
             if reason
-        ]
-        gaps[variant] += _by_reason(reasons)
+        )
         values |= measured
         first = runs_on_first_attempts(used)
         first_values |= measured if first is None else _values_in_all(variant, first)[0]
@@ -158,10 +157,9 @@ def _unusable(results: Sequence[BenchmarkResult], runs: int) -> str:
     """Return why the numbers of a point do not count, from its results in so many runs; empty if they do."""
     statuses = [result.status for result in results]
     states = {str(status.fingerprint.identity.get("osdCaches")) for status in statuses if status.fingerprint}
+    usable = [it for it in statuses if it.verdict is not Verdict.INVALID and it.final and counted(it.trials)]
     # Without a valid result of every run, the runs that have one would be a selection.
-    if len(results) < runs or not all(
-        status.verdict is not Verdict.INVALID and status.final and counted(status.trials) for status in statuses
-    ):
+    if len(usable) < max(runs, len(results)):
         return "Invalid, not finished or missing in a run"
     # Trials of this point found the OSDs' caches in different states, which concerns no other point.
     if len(states) > 1 or DROPPED_IN_PART in states:
@@ -170,7 +168,6 @@ def _unusable(results: Sequence[BenchmarkResult], runs: int) -> str:
 
 
 def _by_reason(points: Iterable[tuple[str, str]]) -> list[str]:
-    """Return each reason with the points that have it."""
     by_reason = grouped(dict.fromkeys(points), lambda pair: pair[1])
     return [f"{reason}: {first_few(sorted(point for point, _ in pairs))}" for reason, pairs in by_reason.items()]
 
@@ -179,12 +176,10 @@ def _values_in_all(
     variant: str, runs: Sequence[Sequence[BenchmarkResult]]
 ) -> tuple[dict[Quantity, Series], list[Quantity]]:
     """Return the gating quantities with a value in every run, and the others; RepeatsError as `as_one_run`."""
-    points = grouped([result for run in runs for result in run], lambda result: result.spec.point)
-    values = {
-        quantity: series
-        for result in as_one_run(runs)
-        for quantity, series in _values(variant, result, points[result.spec.point])
-    }
+    points = grouped(chain.from_iterable(runs), lambda result: result.spec.point)
+    values = dict(
+        chain.from_iterable(_values(variant, result, points[result.spec.point]) for result in as_one_run(runs))
+    )
     incomplete = [quantity for quantity, series in values.items() if len(series) < len(runs)]
     return {quantity: series for quantity, series in values.items() if quantity not in incomplete}, incomplete
 
@@ -192,9 +187,9 @@ def _values_in_all(
 def _values(
     variant: str, result: BenchmarkResult, runs: Sequence[BenchmarkResult]
 ) -> Iterator[tuple[Quantity, Series]]:
-    """Yield the gating quantities of a point; rates and what a disturbance shows also if they have no value.
+    """Yield the gating quantities of a point from its runs, and their combination.
 
-    `result` combines all `runs`. The line has one value per run, and no operation of its own.
+    Rates and what a disturbance shows are yielded also without a value; the line has one value per run.
     """
     trials, spec = result.status.trials, result.spec
     quantity = partial(Quantity, variant=variant, workload=spec.workload, point=spec.point)
@@ -203,8 +198,8 @@ def _values(
         series = {number: math.log(value) for number, value in lines if value}
         yield quantity(operation=operation_of([result]), metric=Metric.LINE), series
         return
-    phases = [during for trial in trials if (it := trial.disturbance) and (during := it.phase("During"))]
-    disturbed = [part.operation for during in phases for part in during.operations]
+    phases = [trial.disturbance.phase("During") for trial in trials if trial.disturbance]
+    disturbed = [part.operation for during in phases if during for part in during.operations]
     for operation in operations_of(trials):
         for metric in sorted(gates_of(RegressionRule(gates=GATES), trials, operation)):
             values = zip(trials, values_of(trials, operation, metric), strict=True)
@@ -240,7 +235,7 @@ def changes_since(
     has numbers of it.
     """
     before = latest_conditions(earlier)
-    pairs = [(before[key], after) for after in judged.conditions if (key := (after.variant, after.point)) in before]
+    pairs = [(before[key], after) for key, after in latest_conditions([judged]).items() if key in before]
     changed: list[Difference] = []
     for pair in pairs:
         changed += [difference for difference in differences_between(*pair) if difference not in changed]

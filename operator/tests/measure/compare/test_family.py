@@ -33,6 +33,9 @@ def assessed(samples: Sequence[Sample]) -> list[Assessment]:
     return assess([*(test for _, test in means_of(samples, {}, RULE) if test), *point_members(samples)])
 
 
+OTHER_WORKLOAD = replace(point(0), group=("v", Operation.READ, Metric.IOPS), point="v-000")
+
+
 @pytest.mark.parametrize("points", [1, 2, 20])
 def test_a_workload_with_several_points_weighs_as_much_as_one_with_one(points: int) -> None:
     of_mean, of_point = weights(points)
@@ -45,7 +48,7 @@ def test_everything_that_gates_is_one_family() -> None:
         point(0),
         point(1),
         point(0, metric=Metric.P99),
-        replace(point(0), group=("v", Operation.READ, Metric.IOPS), point="v-000"),
+        OTHER_WORKLOAD,
     ]
     assert [one.level for one in assessed(samples)] == pytest.approx(
         [REGRESSION_LEVEL / 6, REGRESSION_LEVEL / 12, REGRESSION_LEVEL / 12, REGRESSION_LEVEL / 3, REGRESSION_LEVEL / 3]
@@ -74,7 +77,7 @@ def test_a_mean_is_of_one_workload_one_operation_and_one_metric() -> None:
         point(0),
         point(1),
         point(0, metric=Metric.P99),
-        replace(point(0), group=("v", Operation.READ, Metric.IOPS), point="v-000"),
+        OTHER_WORKLOAD,
     ]
     ((mean, _),) = means_of(samples, {}, RULE)
     assert (mean.workload, mean.operation, mean.metric, mean.points) == (*samples[0].group, 2)

@@ -20,7 +20,7 @@ from plimsoll.measure.rates import by_operation, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
 from plimsoll.measure.text import number_text, numbered, quote_finding
-from plimsoll.measure.timeline import Interval, Share
+from plimsoll.measure.timeline import Interval, Share, covering
 
 MAX_NAMED_CLIENTS = 32
 
@@ -50,8 +50,7 @@ class Check:
 
     def limit(self, verdict: Verdict) -> float:
         """Return the limit that a value with this verdict exceeds; ValueError if no value has this verdict."""
-        limit = {Verdict.SUSPECT: self.suspect, Verdict.INVALID: self.invalid}.get(verdict)
-        if limit is None:
+        if (limit := {Verdict.SUSPECT: self.suspect, Verdict.INVALID: self.invalid}.get(verdict)) is None:
             raise ValueError(f"{self.reason} is never {verdict}")
         return limit
 
@@ -61,8 +60,7 @@ class Check:
     def with_unit(self, value: float) -> str:
         """Return a value for people, with as many digits as it takes to differ from a limit."""
         texts = [number_text(value, digits) for digits in range(3, 7)]
-        bounds = (self.suspect, self.invalid)
-        limits = [number_text(limit) for limit in bounds if limit is not None and limit != value]
+        limits = [number_text(it) for it in (self.suspect, self.invalid) if it is not None and it != value]
         return f"{next((text for text in texts if text not in limits), texts[-1])} {self.unit}".strip()
 
     def badness(self, value: float) -> float:
@@ -110,8 +108,7 @@ def rolled_up(findings: Iterable[tuple[int, Iterable[Finding]]], noun: str) -> I
 
 def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:
     """Return one finding for all values that fail the check, worded by the worst of them; none if all pass."""
-    bad = [item for item in values if check.fails(item.value)]
-    if not bad:
+    if not (bad := [item for item in values if check.fails(item.value)]):
         return ()
     worst = max(bad, key=lambda item: check.badness(item.value))
     verdict = check.verdict(worst.value)
@@ -120,13 +117,11 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     subject = f"{numbered('client', worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
     value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
     limit = worst.limit
-    if limit is None:
-        bound = check.limit(verdict)
-        # A detail about something that must not occur needs no "limit 0".
-        limit = check.with_unit(bound) if bound or not worst.detail else ""
-    limit_text = f" (limit {limit})" if limit else ""
+    # A detail about something that must not occur needs no "limit 0".
+    if limit is None and (check.limit(verdict) or not worst.detail):
+        limit = check.with_unit(check.limit(verdict))
     also = f"; also {numbered('client', others)}" if others else ""
-    message = f"{subject}{value}{limit_text}{also}; {check.remedy}"
+    message = f"{subject}{value}{f' (limit {limit})' if limit else ''}{also}; {check.remedy}"
     causes = {item.cause for item in bad if item.cause and check.verdict(item.value) is Verdict.INVALID}
     # One client that the storage may have spoiled is enough.
     cause = Cause.STORAGE if Cause.STORAGE in causes else next(iter(causes), None)
@@ -135,7 +130,6 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
 
 
 HostedClient = tuple[ClientMeasurement, HostUse]
-
 Slices = list[tuple[Interval, Histogram]]  # latencies in each slice of time, in order
 
 
@@ -204,13 +198,9 @@ def slices_of(shares: Sequence[Share]) -> Slices | None:
     if not any(share.sample.latency.kind is LatencyKind.FULL for share in shares):
         return []
     try:
-        columns = zip_longest(*(share.slices() for share in shares))
+        columns = ([*filter(None, column)] for column in zip_longest(*(share.slices() for share in shares)))
         return [
-            (
-                Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same)),
-                Histogram.merge_texts(text for _, text in same),
-            )
-            for same in ([piece for piece in column if piece] for column in columns)
+            (covering(time for time, _ in same), Histogram.merge_texts(text for _, text in same)) for same in columns
         ]
     except HistogramError:
         return None

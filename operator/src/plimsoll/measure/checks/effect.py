@@ -28,6 +28,7 @@ from plimsoll.measure.timeline import (
     add,
     amounts_between,
     both,
+    covering,
     joined,
     length_of,
     without,
@@ -198,10 +199,7 @@ def judged(evidence: Evidence, activity: Activity) -> Effect:
     # An OSD's lost time affects all kinds of operations; rare kinds alone rarely exclude an effect.
     slices_of_kinds = [slices[kind] or [] for kind in shares]
     mixed = [
-        (
-            Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same)),
-            Histogram.merge(histogram for _, histogram in same),
-        )
+        (covering(time for time, _ in same), Histogram.merge(histogram for _, histogram in same))
         for same in zip(*slices_of_kinds, strict=False)
         if all(slices_of_kinds)
     ]
@@ -211,11 +209,8 @@ def judged(evidence: Evidence, activity: Activity) -> Effect:
 
 
 def _publishes_p99(shares: Sequence[Share]) -> bool:
-    """Whether the operations of all clients have a 99th percentile."""
-    return (
-        any(share.sample.latency.kind is LatencyKind.FULL for share in shares)
-        and sum(share.sample.ios for share in shares) >= _LEAST_FOR_P99
-    )
+    is_full = any(share.sample.latency.kind is LatencyKind.FULL for share in shares)
+    return is_full and sum(share.sample.ios for share in shares) >= _LEAST_FOR_P99
 
 
 def _differences(
@@ -310,12 +305,9 @@ def _beyond(histograms: Sequence[Histogram], limit: float) -> tuple[float, list[
 
 def _polled(evidence: Evidence, part_of: Callable[[ClusterStatus, ClusterWatch], float]) -> Activity:
     """Return an activity that polls show; `part_of`: the part of the data's OSDs that it may take at a time."""
-    watch = evidence.facts.cluster
-    if watch is None:
+    if (watch := evidence.facts.cluster) is None:
         return Activity(certain=(), possible=(), part=0.0)
-    polls = [
-        (sample.at, part_of(sample.status, watch) if sample.status is not None else None) for sample in evidence.polls
-    ]
+    polls = [(it.at, None if it.status is None else part_of(it.status, watch)) for it in evidence.polls]
     return Activity.polled(polls, evidence.span, touching=_osds_per_operation(evidence))
 
 
@@ -327,13 +319,11 @@ def _osds_per_operation(evidence: Evidence) -> int:
 
 
 def _part_of_groups(groups: int, watch: ClusterWatch) -> float:
-    """Return the part of the data's OSDs that may be busy with placement groups of any pool."""
     osds = watch.placement.osds
     return min(1.0, groups * watch.widest / osds) if osds else float(groups > 0)
 
 
 def moving(evidence: Evidence) -> Activity:
-
     def part(status: ClusterStatus, watch: ClusterWatch) -> float:
         if not (status.recovering_bytes_per_second or moving_states(status)):
             return 0.0
@@ -351,8 +341,7 @@ def upkeep(evidence: Evidence) -> Activity:
 def slow_operations(evidence: Evidence) -> Activity:
     """Return the reports of slow operations, unless they are accepted."""
     return _polled(
-        evidence,
-        lambda status, watch: float(SLOW_OPS in standing_checks(status.health, status.checks, watch.accepted_checks)),
+        evidence, lambda it, watch: float(SLOW_OPS in standing_checks(it.health, it.checks, watch.accepted_checks))
     )
 
 
@@ -386,7 +375,16 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     latencies = [result.latency for result in evidence.operations if result.operation is not Operation.SYNC]
     times = [latency.percentiles.get("50") or latency.mean_nanoseconds or math.inf for latency in latencies]
     usual = max(times, default=math.inf) / NANOSECONDS
-    own = _own_load_of_osds(evidence, watch)
+    # The operations and bytes per second of the clients on all OSDs together: a write takes several of them.
+    own = add(
+        [
+            Amount(ios=osds * sample.ios, bytes=osds * sample.bytes).per_second(item.interval.length)
+            for item in evidence.measured
+            for sample in item.measurement.operations
+            for osds in [watch.placement.per_read if sample.operation is Operation.READ else watch.placement.per_write]
+            if sample.operation is not Operation.SYNC
+        ]
+    )
 
     def part_of(foreign: PoolCounters) -> float:
         # Syncs, and operations on metadata, have no bytes.
@@ -397,9 +395,7 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
         return max(share, _osd_time(watch, replace(io, between=between, foreign=foreign), own, usual)) > HEAVY_PART
 
     # The counters of all these polls may lag.
-    busy = joined(
-        between for between, foreign in foreign_io(watch, samples) if between.length and is_heavy(between, foreign)
-    )
+    busy = joined(time for time, foreign in foreign_io(watch, samples) if time.length and is_heavy(time, foreign))
     span = evidence.span or io.between
     # The bytes of a mean foreign operation, of the kind with larger operations.
     kinds = ((io.foreign.reads, io.foreign.read_bytes), (io.foreign.writes, io.foreign.written_bytes))
@@ -416,18 +412,6 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     )
     osd_time = _osd_time(watch, io, own, usual)
     return Neighbours(io=io, ours=ours, part=part_of(io.foreign), osd_time=osd_time, activity=activity)
-
-
-def _own_load_of_osds(evidence: Evidence, watch: ClusterWatch) -> Amount:
-    """Return the operations and bytes per second of the clients on all OSDs together: a write takes several of them."""
-    loads = [
-        Amount(ios=osds * sample.ios, bytes=osds * sample.bytes).per_second(item.interval.length)
-        for item in evidence.measured
-        for sample in item.measurement.operations
-        for osds in [watch.placement.per_read if sample.operation is Operation.READ else watch.placement.per_write]
-        if sample.operation is not Operation.SYNC
-    ]
-    return add(loads)
 
 
 def _load_of_osds(watch: ClusterWatch, io: PoolIo) -> Amount:
@@ -462,9 +446,7 @@ def throttling(client: HostedClient) -> Activity | None:
     # The kernel sums the stopped time over CPUs, so it can exceed the observed time.
     if periods := host.cpu.throttled_periods:
         part = min(part, periods / (host.seconds * _PERIODS_PER_SECOND))
-    start = item.interval.start
-    times = [
-        Interval(start=start + begin * _MILLISECOND, end=start + end * _MILLISECOND)
-        for begin, end in host.cpu.throttled or ()
-    ] or [item.interval]
+    start, spans = item.interval.start, host.cpu.throttled or ()
+    times = [Interval(start=start + first * _MILLISECOND, end=start + last * _MILLISECOND) for first, last in spans]
+    times = times or [item.interval]
     return Activity(certain=times, possible=times, part=part, clients=(item.client,))

@@ -15,12 +15,8 @@ from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.entry import Event
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
-from plimsoll.api.suite_status import (
-    BenchmarkSuiteStatus,
-    ComparisonOutcome,
-    HypothesisResult,
-    RoundVerdict,
-)
+from plimsoll.api.suite_status import BenchmarkSuiteStatus, ComparisonOutcome, HypothesisResult, RoundVerdict
+from plimsoll.measure.text import count_text
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate
 from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans, variant_spec
@@ -28,9 +24,7 @@ from plimsoll.suite.children import measured_digest, questions_digest, suite_dig
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
 """Verdicts of rounds whose results were evaluated."""
 
-
-State = BenchmarkSuiteStatus
-"""The memory of a suite is its status."""
+State = BenchmarkSuiteStatus  # a suite's only memory
 
 _LARGEST_CLOCK_CHANGE = timedelta(hours=25)  # source: time zone database; Samoa skipped a whole day in 2011
 
@@ -68,10 +62,10 @@ def read_specification(document: JsonValue) -> Specification:
     """Return the specification of a suite as stored, after planning every variant. It plans for tens of ms."""
     try:
         suite = decode_suite(document)
-        plans = variant_plans(suite, seed=0)
+        problem = size_problem(suite.spec.repeat, variant_plans(suite, seed=0).values())
     except SpecError as error:
         return Specification(suite=None, problem=str(error))
-    if problem := size_problem(suite.spec.repeat, plans.values()):
+    if problem:
         return Specification(suite=None, problem=str(Problem(field="spec", remedy=problem)))
     return Specification(
         suite=suite,
@@ -86,14 +80,12 @@ def read_specification(document: JsonValue) -> Specification:
 def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
     """Return why the operator cannot evaluate rounds of these variants, and the remedy; empty if it can."""
     of_variants = [estimate(plan).trials for plan in plans]
-    trials = sum(of_variants) * repeat
-    if trials <= MAX_TRIALS:
+    if (trials := sum(of_variants) * repeat) <= MAX_TRIALS:
         return ""
-    variants = f"{len(of_variants)} variant{'s' * (len(of_variants) > 1)}"
     return (
-        f"a round would have {trials:,} trials: {sum(of_variants):,} in {variants} (points times repetitions), times "
-        f"repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower repeat or repetitions, measure fewer "
-        "points, or divide the suite"
+        f"a round would have {trials:,} trials: {sum(of_variants):,} in {count_text(len(of_variants), 'variant')} "
+        f"(points times repetitions), times repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower "
+        "repeat or repetitions, measure fewer points, or divide the suite"
     )
 
 
@@ -237,7 +229,7 @@ class OwnedRun:
 class RunRefusal:
     """The API server refused to create a run, definitely, or another run has its name."""
 
-    name: str  # of the run
+    name: str
     time: datetime  # of the request
     message: str  # the API server's answer; what is wrong with the run that has the name if it is taken
     is_taken: bool = False  # whether another run has that name
@@ -299,11 +291,11 @@ class Memory:
     def after(self, outcome: Outcome) -> "Memory":
         """Return the memory after the outcome of a request; the next look needs it at once."""
         match outcome:
-            case OwnedRun(name=name):
-                found, absent = {**self.found, name: outcome}, self.absent - {name}
-                return replace(self, found=found, absent=absent, refusal=self._other_refusal(name))
-            case Absent(name=name):
-                return replace(self, absent=self.absent | {name}, refusal=self._other_refusal(name))
+            case OwnedRun(name=name) | Absent(name=name):
+                refusal = None if self.refusal and self.refusal.name == name else self.refusal
+                if isinstance(outcome, Absent):
+                    return replace(self, absent=self.absent | {name}, refusal=refusal)
+                return replace(self, found={**self.found, name: outcome}, absent=self.absent - {name}, refusal=refusal)
             case Deleted(uid=uid):
                 return replace(self, deleting=self.deleting | {uid})
             case RunRefusal():
@@ -312,9 +304,6 @@ class Memory:
                 return replace(self, checked=outcome)
             case RecordedEvaluation():
                 return replace(self, judgement=outcome)
-
-    def _other_refusal(self, name: str) -> "RunRefusal | None":
-        return None if self.refusal and self.refusal.name == name else self.refusal
 
     def woken(self, listed: Iterable[OwnedRun]) -> "Memory":
         """Return the memory after a pause, in which runs may have changed."""
@@ -342,7 +331,10 @@ class Observed:
             if name not in self.memory.absent
         )
 
-    @property
-    def unfinished(self) -> tuple[OwnedRun, ...]:
-        """The runs that may load the storage."""
-        return tuple(run for run in self.runs if not run.is_finished)
+    def unfinished(self, but: str | None = None) -> list[OwnedRun]:
+        """Return the runs that may load the storage, without the one with this name."""
+        return [run for run in self.runs if not run.is_finished and run.name != but]
+
+    def measures_as(self, state: State) -> bool:
+        """Whether the active round, if any, or else the last one measures what the suite asks for now."""
+        return self.suite.specification.digest == state.digest

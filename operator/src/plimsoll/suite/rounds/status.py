@@ -1,6 +1,6 @@
 """A suite's status: its conditions, and texts for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -9,6 +9,7 @@ from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.status import SuiteCondition, set_condition
 from plimsoll.api.suite_status import ActiveRound, Cause, RoundVerdict, SuiteDisplay, round_name
+from plimsoll.measure.text import first_few
 from plimsoll.suite.rounds.observed import (
     JUDGED,
     Checked,
@@ -22,8 +23,7 @@ from plimsoll.suite.rounds.observed import (
 )
 from plimsoll.suite.rounds.turns import last_judged, lost_runs, open_regression, strange_runs
 
-_MAX_MINUTES, _MAX_RUNS = 5, 3
-"""Rounds and runs that a message names. Labels select no runs: whoever made a run chose them."""
+_MAX_MINUTES, _MAX_RUNS = 5, 3  # rounds and runs that a message names; whoever made a run chose its labels
 
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
@@ -44,7 +44,6 @@ class Fact:
 
 
 def _fact(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
-    """Return a fact whose message ends with the remedy of the reason, if it has one."""
     return Fact(holds=holds, reason=reason, message="; ".join(filter(None, (message, reason.entry.remedy))))
 
 
@@ -61,10 +60,8 @@ def facts_of(
     suite, regressed = seen.suite.specification.suite, _regressed(state)
     is_active = suite is not None and not suite.spec.suspend
     change, active = None, state.round
-    if is_active and active is not None and active.cause is Cause.CHANGE:
-        change = _fact(SuiteReason.MEASURING, progress_message(active))
-    elif is_active and due is Cause.CHANGE:
-        change = _CHECKING
+    if is_active and Cause.CHANGE in (due, active and active.cause):
+        change = _fact(SuiteReason.MEASURING, progress_message(active)) if active else _CHECKING
     waiting = _waiting_for_run(seen, state, due) if is_active else None
     stalled = _obstacle(seen, request) or (waiting if waiting is not None and _is_overdue(seen) else None)
     if stalled is None and change is None and suite is not None:
@@ -86,21 +83,19 @@ def recorded_refusal(seen: Observed, request: Request | None) -> RunRefusal | No
 
 def refused_check(seen: Observed) -> Checked | None:
     """Return the dry run that refused a variant of the suite as it is now; None if none did."""
-    checked = seen.memory.checked
-    if checked is None or checked.digest != seen.suite.specification.digest or not checked.variant:
-        return None
-    return checked
+    checked, digest = seen.memory.checked, seen.suite.specification.digest
+    return checked if checked is not None and checked.digest == digest and checked.variant else None
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     """Return why the suite cannot measure until someone intervenes; None if it can."""
     if lost := lost_runs(seen, seen.suite.status):
-        rounds = _first([*map(round_name, dict.fromkeys(run.minute for run in lost))], _MAX_MINUTES)
+        rounds = first_few([*map(round_name, dict.fromkeys(run.minute for run in lost))], _MAX_MINUTES)
         message = (
             f"there are runs of rounds that the status does not have ({rounds}), because it was lost or set back; "
             "nothing is measured or deleted until the status is restored from a backup, or these runs are deleted: "
             f"kubectl delete benchmarkruns -n {seen.suite.namespace} "
-            f"{_first([run.name for run in lost], _MAX_RUNS, ' ')}"
+            f"{first_few([run.name for run in lost], _MAX_RUNS, ' ')}"
         )
         return _fact(SuiteReason.STATUS_LOST, message)
     if problem := seen.suite.specification.problem:
@@ -116,10 +111,6 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     return _fact(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
 
 
-def _first(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    return separator.join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
-
-
 def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     """Return the refusal that the status has, until a restarted operator knows the outcome of the same request."""
     before = seen.suite.conditions.get(SuiteConditionType.STALLED)
@@ -132,27 +123,23 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
 
 
 def _waiting_for_run(seen: Observed, state: State, due: Cause | None) -> Fact | None:
-    """Return the run that has to end before the next run of a due or active round starts; None if there is none."""
     active, name = state.round, None
     if active is None:
         if due is not None:
-            name = next((run.name for run in seen.unfinished), state.abandoned_run)
+            name = next((run.name for run in seen.unfinished()), state.abandoned_run)
     elif not active.is_measured and not active.current_uid:
-        name = next((run.name for run in seen.unfinished if run.name != active.current), None)
+        name = next((run.name for run in seen.unfinished(active.current)), None)
     if not name:
         return None
     return _fact(SuiteReason.WAITING_FOR_RUN, f"BenchmarkRun {name} has to end before the next run of the suite starts")
 
 
-def _is_overdue(seen: Observed) -> bool:
-    """Whether the status has said for long enough that the suite waits for a run."""
-    stalled = seen.suite.conditions.get(SuiteConditionType.STALLED)
-    if stalled is not None and stalled.reason == SuiteReason.WAITING_FOR_RUN:
-        return True
-    waiting = seen.suite.conditions.get(SuiteConditionType.RECONCILING)
-    if waiting is None or waiting.reason != SuiteReason.WAITING_FOR_RUN:
-        return False
-    return seen.now - datetime.fromisoformat(waiting.last_transition_time) >= _PATIENCE
+def _is_overdue(seen: Observed) -> bool:  # whether it has waited for a run for long enough
+    for kind, condition in seen.suite.conditions.items():
+        if condition.reason == SuiteReason.WAITING_FOR_RUN and kind is not SuiteConditionType.READY:
+            since = datetime.fromisoformat(condition.last_transition_time)
+            return kind is SuiteConditionType.STALLED or seen.now - since >= _PATIENCE
+    return False
 
 
 def _ready(seen: Observed, state: State, due: Cause | None) -> Fact:
@@ -167,10 +154,9 @@ def _ready(seen: Observed, state: State, due: Cause | None) -> Fact:
     else:
         next_time = state.next_schedule_time
         fact = _fact(SuiteReason.IDLE, f"the next round starts at {next_time}" if next_time else "no round is due")
-    strange = strange_runs(seen, state)
-    if not strange:
+    if not (strange := strange_runs(seen, state)):
         return fact
-    names = _first([run.name for run in strange], _MAX_RUNS)
+    names = first_few([run.name for run in strange], _MAX_RUNS)
     message = f"{fact.message}; ignored, because the suite cannot have created them before their time: {names}"
     return replace(fact, message=message)
 
@@ -182,7 +168,6 @@ def progress_message(active: ActiveRound) -> str:
 
 
 def _regressed(state: State) -> Fact:
-    """Return whether a round was worse than its baseline, and no later one showed that this is over."""
     last, regression = last_judged(state), open_regression(state)
     if last is None:
         return _fact(SuiteReason.NOT_EVALUATED, "no round has been evaluated yet", holds=None)

@@ -98,11 +98,10 @@ def step(seen: Observed) -> Decision:
             severity = stalled.reason.entry.severity
             actions.append(Event(severity=severity, reason=stalled.reason, message=stalled.message))
     actions += requests
-    suite, next_time = seen.suite.specification.suite, _time(state.next_schedule_time)
-    seconds = [LONGEST_WAIT_SECONDS, *([pause] if pause else [])]
-    if suite is not None and not suite.spec.suspend and next_time is not None and next_time > seen.now:
-        seconds.append((next_time - seen.now).total_seconds())
-    return Decision(actions=tuple(actions), again_after=min(seconds))
+    suite, seconds = seen.suite.specification.suite, [LONGEST_WAIT_SECONDS, pause or LONGEST_WAIT_SECONDS]
+    if suite is not None and not suite.spec.suspend and state.next_schedule_time:
+        seconds.append((datetime.fromisoformat(state.next_schedule_time) - seen.now).total_seconds())
+    return Decision(actions=tuple(actions), again_after=min(each for each in seconds if each > 0))
 
 
 def _progress(seen: Observed) -> tuple[State, tuple[Event, ...], Cause | None]:
@@ -117,7 +116,7 @@ def _progress(seen: Observed) -> tuple[State, tuple[Event, ...], Cause | None]:
         return state, (), None
     ending: tuple[Event, ...] = ()
     if (active := state.round) is not None:
-        if _measures_digest(seen, state):
+        if seen.measures_as(state):
             members = members_of(seen, suite, active)
             active = _advance(seen, active, members)
             state = state.model_copy(update={"round": active})
@@ -125,7 +124,11 @@ def _progress(seen: Observed) -> tuple[State, tuple[Event, ...], Cause | None]:
                 state, ending = _end_round(seen, suite, state, active, members)
         elif not suite.spec.suspend:
             state, ending = _supersede_round(seen, state, active)
-    state, acceptance = accept_round(seen, _forget_abandoned(seen, state))
+    # An abandoned round's run is over if it has finished, or the API server did not find it.
+    abandoned = state.abandoned_run
+    if abandoned in seen.memory.absent or any(run.name == abandoned and run.is_finished for run in seen.runs):
+        state = state.model_copy(update={"abandoned_run": None})
+    state, acceptance = accept_round(seen, state)
     state = drop_rounds(seen, state, suite.spec.keep)
     # With the trigger, the state has the version of the last round: another one is a cause for a round.
     if not (state.ceph_version and suite.spec.triggers.ceph_version):
@@ -142,25 +145,15 @@ def _progress(seen: Observed) -> tuple[State, tuple[Event, ...], Cause | None]:
 def _advance(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
     """Return the round after all turns that are over."""
     while not active.is_measured:
-        done, total = active.children.done, active.children.total
-        member = members[done]
+        member = members[active.children.done]
         was_seen = active.current == member.name and active.current_uid is not None
         if member.run is None and not (was_seen and member.name in seen.memory.absent):
             return active if was_seen else active.model_copy(update={"current": member.name, "current_uid": None})
         if member.run is not None and not member.run.is_finished:
             return active.model_copy(update={"current": member.name, "current_uid": member.run.uid})
-        children = RoundChildren(done=done + 1, total=total)
+        children = active.children.model_copy(update={"done": active.children.done + 1})
         active = active.model_copy(update={"children": children, "current": None, "current_uid": None})
     return active
-
-
-def _next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> Member | None:
-    """Return the turn whose run is to be created; None while any other run of the suite may load the storage."""
-    if active.is_measured or active.current_uid:
-        return None
-    member = members[active.children.done]
-    is_loaded = any(run.name != member.name for run in seen.unfinished)
-    return None if is_loaded or member.run is not None else member
 
 
 def _unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:
@@ -171,13 +164,6 @@ def _unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Mem
     asked = seen.memory.absent | seen.memory.found.keys()
     doubtful = (member.name for member in members if member.run is None or not member.run.is_finished)
     return next((name for name in doubtful if name not in asked), "")
-
-
-def _forget_abandoned(seen: Observed, state: State) -> State:
-    """Return the state after an abandoned round's run has finished, or the API server did not find it."""
-    name = state.abandoned_run
-    is_over = name in seen.memory.absent or any(run.name == name and run.is_finished for run in seen.runs)
-    return state.model_copy(update={"abandoned_run": None}) if is_over else state
 
 
 def _run_to_delete(seen: Observed, state: State) -> OwnedRun | None:
@@ -192,23 +178,13 @@ def _run_to_delete(seen: Observed, state: State) -> OwnedRun | None:
 
 
 def _is_loaded(seen: Observed, state: State) -> bool:
-    """Whether a run of the suite may load the storage."""
-    return bool(seen.unfinished or state.abandoned_run)
+    return bool(seen.unfinished() or state.abandoned_run)
 
 
 def _is_checked(seen: Observed, state: State) -> bool:
     """Whether the API server accepts the runs of all variants, as an earlier round or a dry run shows."""
     digest, checked = seen.suite.specification.digest, seen.memory.checked
-    return digest == state.digest or (checked is not None and checked.digest == digest and not checked.variant)
-
-
-def _measures_digest(seen: Observed, state: State) -> bool:
-    """Whether the active round, if any, measures what the suite asks for now."""
-    return seen.suite.specification.digest == state.digest
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+    return seen.measures_as(state) or (checked is not None and checked.digest == digest and not checked.variant)
 
 
 def _timing(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State, datetime | None, tuple[Event, ...]]:
@@ -216,14 +192,12 @@ def _timing(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State,
 
     Of several times the last one is due, unless it is too old; a schedule that is changed makes no former time due.
     """
-    schedule, next_time = suite.spec.schedule, _time(state.next_schedule_time)
+    schedule = suite.spec.schedule
     if schedule is None:
         return state.model_copy(update={"next_schedule_time": None}), None, ()
     planned = _scheduled(schedule, state, seen.now)
-    if next_time is None or next_time > seen.now:
-        return planned, None, ()
-    last = last_time_until(schedule, seen.now)
-    if last < next_time:
+    next_time = datetime.fromisoformat(state.next_schedule_time) if state.next_schedule_time else None
+    if not next_time or next_time > seen.now or (last := last_time_until(schedule, seen.now)) < next_time:
         return planned, None, ()
     deadline = schedule.starting_deadline_seconds
     if deadline is not None and seen.now - last > timedelta(seconds=deadline):
@@ -238,9 +212,8 @@ def _timing(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State,
 
 def _scheduled(schedule: Schedule, state: State, now: datetime) -> State:
     """Return the state with the next time of the schedule, after the last one even if the clock was set back."""
-    last = _time(state.last_schedule_time)
-    is_ahead = last is not None and now < last < now + LARGEST_CORRECTION
-    following = first_time_after(schedule, last if last is not None and is_ahead else now)
+    last = datetime.fromisoformat(state.last_schedule_time) if state.last_schedule_time else now
+    following = first_time_after(schedule, last if now < last < now + LARGEST_CORRECTION else now)
     return state.model_copy(update={"next_schedule_time": format_time(following)})
 
 
@@ -265,8 +238,8 @@ def _open_round(
         current=names[0],
     )
     if due is not None and suite.spec.schedule is not None:
-        state = state.model_copy(update={"last_schedule_time": format_time(due)})
-        state = _scheduled(suite.spec.schedule, state, seen.now)
+        last = state.model_copy(update={"last_schedule_time": format_time(due)})
+        state = _scheduled(suite.spec.schedule, last, seen.now)
     update = {
         "round": active,
         "digest": seen.suite.specification.digest,
@@ -280,27 +253,25 @@ def _open_round(
 
 def _runs_by_variant(members: Sequence[Member], runs: Iterable[OwnedRun | None]) -> Mapping[str, Mapping[str, str]]:
     """Return names and UIDs of the runs with numbers, by the name of every variant."""
-    with_numbers: dict[str, dict[str, str]] = {member.turn.variant: {} for member in members}
-    for run in runs:
-        if run is not None and run.is_finished and run.has_numbers:
-            with_numbers[run.variant][run.name] = run.uid
-    return with_numbers
+    with_numbers = [run for run in runs if run is not None and run.is_finished and run.has_numbers]
+    variants = dict.fromkeys(member.turn.variant for member in members)
+    return {variant: {run.name: run.uid for run in with_numbers if run.variant == variant} for variant in variants}
 
 
 def _judgement_request(
     seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound, members: Sequence[Member]
 ) -> Judge:
+    def round_runs(minute: int, digest: str, runs: Iterable[OwnedRun | None]) -> RoundRuns:
+        return RoundRuns(minute=minute, digest=digest, runs=_runs_by_variant(members, runs))
+
     baseline = []
-    for earlier in reversed(state.rounds):
-        if earlier.accepted:
-            # Users may create other runs, which are not turns of the round.
-            turns = {child_name(suite, member.turn, earlier.minute, seen.suite.uid) for member in members}
-            runs = sorted((run for run in seen.runs if run.name in turns), key=lambda run: run.name)
-            of_variants = _runs_by_variant(members, runs)
-            baseline.append(RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=of_variants))
-    measured = _runs_by_variant(members, [member.run for member in members])
+    for earlier in (ended for ended in reversed(state.rounds) if ended.accepted):
+        # Users may create other runs, which are not turns of the round.
+        turns = {child_name(suite, member.turn, earlier.minute, seen.suite.uid) for member in members}
+        runs = sorted((run for run in seen.runs if run.name in turns), key=lambda run: run.name)
+        baseline.append(round_runs(earlier.minute, earlier.digest, runs))
     return Judge(
-        round=RoundRuns(minute=active.minute, digest=state.digest or "", runs=measured),
+        round=round_runs(active.minute, state.digest or "", [member.run for member in members]),
         baseline=tuple(baseline),
         pinned=tuple(ended.minute for ended in reversed(state.rounds) if ended.pinned),
         questions=seen.suite.specification.questions,
@@ -322,9 +293,7 @@ def _end_round(
     judged = seen.memory.judgement
     if judged is None or judged.request != request:
         return state, ()
-    comparisons = sorted(
-        judged.comparisons, key=lambda outcome: (WORST_FIRST.index(outcome.verdict), outcome.estimate or 0.0)
-    )
+    comparisons = sorted(judged.comparisons, key=lambda it: (WORST_FIRST.index(it.verdict), it.estimate or 0.0))
     hypotheses = sorted(judged.hypotheses, key=lambda result: _HYPOTHESES.index(result.verdict))
     update = {
         "comparisons": tuple(comparisons[:MAX_OUTCOMES]),
@@ -341,13 +310,11 @@ def _end_round(
 
 
 def _supersede_round(seen: Observed, state: State, active: ActiveRound) -> tuple[State, tuple[Event, ...]]:
-    """Return the state after a round that a change made pointless, and the event; reverting it starts another round.
-
-    Its current run may load the storage, unless it could not be created because another one has its name.
-    """
+    """Return the state after a round that a change made pointless, and the event; reverting it starts another round."""
     message = f"what the suite measures changed after {active.children.done} of {active.children.total} runs"
     state, events = _close_round(seen, state, active, RoundVerdict.SUPERSEDED, message)
     refusal = seen.memory.refusal
+    # Its current run may load the storage, unless it could not be created because another one has its name.
     is_taken = refusal is not None and refusal.name == active.current and refusal.is_taken and not active.current_uid
     update = {"abandoned_run": None if is_taken else active.current, "digest": None}
     return state.model_copy(update=update), events
@@ -399,7 +366,7 @@ def _request_of(seen: Observed, state: State, waiting: Cause | None) -> Request 
     if state.abandoned_run and suite is not None and all(run.name != state.abandoned_run for run in seen.runs):
         return GetRun(name=state.abandoned_run)
     if state.round is not None:
-        return _of_round(seen, suite, state, state.round) if suite and _measures_digest(seen, state) else None
+        return _of_round(seen, suite, state, state.round) if suite and seen.measures_as(state) else None
     # A dry run precedes a round that is due.
     if suite is None or waiting is None or suite.spec.suspend or _is_checked(seen, state) or _is_loaded(seen, state):
         return None
@@ -415,8 +382,9 @@ def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: Activ
         return GetRun(name=unconfirmed, uid=uid, measures=seen.suite.specification.measures[variant])
     if active.is_measured:
         return _judgement_request(seen, suite, state, active, members)
-    following = None if suite.spec.suspend else _next_member(seen, active, members)
-    if following is None:
+    following = members[active.children.done]
+    # Nothing is created while any other run of the suite may load the storage.
+    if suite.spec.suspend or active.current_uid or following.run or seen.unfinished(following.name):
         return None
     return CreateRun(run=run_object(seen.suite, suite, following.turn, active.minute))
 

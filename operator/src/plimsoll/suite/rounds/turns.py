@@ -29,14 +29,10 @@ from plimsoll.api.suite_status import (
 from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of, variant_spec
 from plimsoll.suite.rounds.observed import JUDGED, Object, Observed, OwnedRun, State, Suite
 
-REQUEST_ROUND = f"{GROUP}/request-round"
-"""Annotation: each new text requests a round."""
-
+REQUEST_ROUND = f"{GROUP}/request-round"  # annotation: each new text requests a round
 ACCEPT_ROUND = f"{GROUP}/accept-round"
 """Annotation: the start of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
-
-_ESTABLISHED = 3
-"""Accepted rounds with which a baseline is established. Fewer do not show how much rounds differ without a change."""
+_ESTABLISHED = 3  # accepted rounds of an established baseline; fewer do not show how much rounds differ by themselves
 
 
 def start_baseline(state: State, chosen: EndedRound) -> State:
@@ -44,13 +40,8 @@ def start_baseline(state: State, chosen: EndedRound) -> State:
 
     A round of the former baseline restores that baseline's later rounds; any other round keeps the later accepted ones.
     """
-    later = {
-        ended.minute
-        for ended in state.rounds
-        if ended.minute > chosen.minute
-        and ended.digest == chosen.digest
-        and (ended.former if chosen.former else ended.accepted)
-    }
+    likewise = (ended for ended in state.rounds if (ended.former if chosen.former else ended.accepted))
+    later = {each.minute for each in likewise if each.minute > chosen.minute and each.digest == chosen.digest}
     state = _replaced(state, later | {chosen.minute})
     baseline = (state.baseline or Baseline()).model_copy(update={"first": chosen.minute})
     return state.model_copy(update={"baseline": baseline})
@@ -64,8 +55,11 @@ def settle_baseline(state: State) -> State:
     accepted = [ended for ended in state.rounds if ended.accepted]
     baseline = {ended.minute for ended in accepted if ended.digest == accepted[0].digest}
     state = _replaced(state, baseline)
-    former = set() if _is_established(state) else {ended.minute for ended in state.rounds if ended.former}
-    return _marked(state, baseline, former)
+    return _marked(state, baseline, set() if _is_established(state) else _former(state))
+
+
+def _former(state: State) -> set[int]:
+    return {ended.minute for ended in state.rounds if ended.former}
 
 
 def last_judged(state: State) -> EndedRound | None:
@@ -89,7 +83,7 @@ def open_regression(state: State) -> EndedRound | None:
 def _replaced(state: State, baseline: AbstractSet[int]) -> State:
     """Return the state with another baseline, given by its minutes."""
     dismissed = {ended.minute for ended in state.rounds if ended.accepted} - baseline
-    former = {ended.minute for ended in state.rounds if ended.former} - baseline
+    former = _former(state) - baseline
     if not dismissed:
         return _marked(state, baseline, former)
     former = dismissed if _is_established(state) else former or dismissed
@@ -98,7 +92,6 @@ def _replaced(state: State, baseline: AbstractSet[int]) -> State:
 
 
 def _marked(state: State, accepted: AbstractSet[int], former: AbstractSet[int]) -> State:
-    """Return the state whose ended rounds have these marks, given by their minutes."""
     marks = {"accepted": accepted, "former": former, "pinned": sorted(accepted)[:PINNED_ROUNDS]}
     rounds = tuple(
         ended.model_copy(update={mark: ended.minute in minutes for mark, minutes in marks.items()})
@@ -117,7 +110,7 @@ def _is_established(state: State) -> bool:
 
 def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime | None) -> Cause | None:
     """Return why a round is due, the first cause of several; None if none is. `due` is a schedule time."""
-    if seen.suite.specification.digest != state.digest:
+    if not seen.measures_as(state):
         return Cause.CHANGE
     if text_of(seen, REQUEST_ROUND) not in {"", state.requested_round}:
         return Cause.REQUESTED
@@ -149,11 +142,11 @@ def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Event, ...]
     chosen = next((ended for ended in acceptable if ended.minute == minute), None)
     if chosen is None:
         rounds = ", ".join(ended.name for ended in acceptable)
-        remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
         message = (
-            f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs"
+            f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs; "
+            f"{f'these can be accepted: {rounds}' if rounds else 'no round can be accepted yet'}"
         )
-        return state, (Event(severity=Severity.WARNING, reason="RoundUnknown", message=f"{message}; {remedy}"),)
+        return state, (Event(severity=Severity.WARNING, reason="RoundUnknown", message=message),)
     message = f"round {chosen.name} is accepted: later rounds are compared with it and its successors"
     return start_baseline(state, chosen), (Event(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
 
@@ -191,30 +184,21 @@ def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tu
 def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> Object:
     """Return the manifest of a turn's run. It is garbage-collected with the suite, and has no labels of it."""
     variant = next(variant for variant in suite.spec.variants if variant.name == turn.variant)
-    owner_reference = {
-        "apiVersion": API_VERSION,
-        "kind": SUITE_KIND,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
+    labels = {
+        LABEL_SUITE: owner.name,
+        LABEL_VARIANT: turn.variant,
+        LABEL_ROUND: round_label(minute),
+        LABEL_REPEAT: str(turn.repeat),
     }
-    return {
-        "apiVersion": API_VERSION,
-        "kind": RUN_KIND,
-        "metadata": {
-            "name": child_name(suite, turn, minute, owner.uid),
-            "namespace": owner.namespace,
-            "labels": {
-                LABEL_SUITE: owner.name,
-                LABEL_VARIANT: turn.variant,
-                LABEL_ROUND: round_label(minute),
-                LABEL_REPEAT: str(turn.repeat),
-            },
-            "ownerReferences": [owner_reference],
-        },
-        "spec": variant_spec(suite.spec.run, variant),
+    reference = {"apiVersion": API_VERSION, "kind": SUITE_KIND, "name": owner.name, "uid": owner.uid}
+    metadata = {
+        "name": child_name(suite, turn, minute, owner.uid),
+        "namespace": owner.namespace,
+        "labels": labels,
+        "ownerReferences": [reference | {"controller": True, "blockOwnerDeletion": True}],
     }
+    spec = variant_spec(suite.spec.run, variant)
+    return {"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": spec}
 
 
 def variant_objects(owner: Suite, suite: BenchmarkSuite, minute: int) -> Mapping[str, Object]:
@@ -227,13 +211,11 @@ def drop_rounds(seen: Observed, state: State, keep: int) -> State:
     state = settle_baseline(state)
     if state.round is not None:
         return state
-    usable = [ended.minute for ended in state.rounds if ended.verdict in JUDGED]
-    unusable = [ended.minute for ended in state.rounds if ended.verdict not in JUDGED]
-    pinned = [ended.minute for ended in state.rounds if ended.pinned]
-    former = [ended.minute for ended in state.rounds if ended.former]
-    decisive = decisive_round(state)
-    needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
-    needed |= {decisive.minute} if decisive else set()
+    usable, unusable = ([it for it in state.rounds if (it.verdict in JUDGED) is judged] for judged in (True, False))
+    pinned = [ended for ended in state.rounds if ended.pinned]
+    former = [ended for ended in state.rounds if ended.former]
+    kept = (*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:], decisive_round(state))
+    needed = {ended.minute for ended in kept if ended}
     dropped = {ended.minute for ended in state.rounds} - needed | {*state.dropped}
     # If not all fit, those with runs precede the others: without them it would seem that the status was lost.
     with_runs = {run.minute for run in seen.runs}
@@ -253,8 +235,7 @@ def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
 
 
 def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
-    minutes = {ended.minute for ended in state.rounds} | {*state.dropped}
-    minutes |= {state.round.minute} if state.round else set()
+    minutes = {*state.dropped, *(it.minute for it in (state.round, *state.rounds) if it)}
     return sorted((run for run in seen.runs if run.minute not in minutes), key=age_of)
 
 
