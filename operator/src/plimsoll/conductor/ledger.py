@@ -227,8 +227,8 @@ class Ledger:
             numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
             summary, verdict, findings = numbers.summary, numbers.verdict, numbers.findings
         else:
-            outcome = summarise_search(trials, search.progress)
-            line, verdict, findings = outcome.line, outcome.verdict, outcome.findings
+            numbers = summarise_search(trials, search.progress)
+            line, verdict, findings = search.progress.line, numbers.verdict, numbers.findings
             first_line = first_line_of(trials, search.settings, line)
         final = all(key.point != point for key in self._all_missing())
         drops = [trial.caches.osds for trial in trials if trial.caches and trial.caches.osds]

@@ -132,10 +132,7 @@ def as_counted(trial: Trial) -> Trial:
 
 
 def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the replaced attempts, except those that ended before their numbers could be known.
-
-    A user who suspends a run while a trial generates load, or ends its conductor, may have seen that it looks bad.
-    """
+    """Return the replaced attempts, except those that ended before a user could have seen their numbers."""
     trials = list(trials)
     last = last_attempts(trials)
     interruptions = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
@@ -163,8 +160,7 @@ def reasons_text(trials: Iterable[Trial], noun: str = "") -> str:
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield that too many attempts of a run were replaced or do not count, if so: the others are a selection.
 
-    The limit also applies to the attempts at each point that the harness alone spoiled, as users can. There it takes
-    two, because one of three would already be too many.
+    The limit also applies at each point to those that the harness alone spoiled, as users can: to two or more.
     """
     all_failed, places = list[Trial](), []
     for result in results:

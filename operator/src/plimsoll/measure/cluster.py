@@ -72,11 +72,12 @@ def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo |
     if not polls or polls[-1].at - polls[0].at < _LEAST_COUNTED:
         return None
     first, last = polls[0], polls[-1]
+    foreign = [counters for _, counters in foreign_io(watch, polls)]
     return PoolIo(
         between=Interval(start=first.at, end=last.at),
         ours=_difference(first, last, set(watch.pools).difference(watch.metadata_pools)),
         # A pool may exist for a part of the time.
-        foreign=_sum([foreign for _, foreign in foreign_io(watch, polls)]),
+        foreign=PoolCounters(**{name: sum(getattr(part, name) for part in foreign) for name in _COUNTERS}),
     )
 
 
@@ -134,9 +135,9 @@ def cluster_summary(
 def data_set_text(clusters: Iterable[ClusterSummary | None]) -> str:
     """Return what trials read from: `of 12 GiB, 25 % of the OSDs' memory`; empty if that is unknown."""
     sizes = [(it.data_set_bytes, it.osd_memory_bytes) for it in clusters if it is not None and it.data_set_bytes]
-    if not sizes:
+    size, memory = sizes[-1] if sizes else (0, None)
+    if not size:
         return ""
-    size, memory = sizes[-1]
     part = f"{percent_text(100 * size / memory)} of the OSDs' memory" if memory else "the OSDs' memory is unknown"
     return f"of {size_text(size)}, {part}"
 
@@ -153,10 +154,6 @@ def _difference(first: ClusterSample, last: ClusterSample, pools: Collection[str
     )
 
 
-def _sum(parts: Sequence[PoolCounters]) -> PoolCounters:
-    return PoolCounters(**{name: sum(getattr(part, name) for part in parts) for name in _COUNTERS})
-
-
 def speeds_of(measurements: Iterable[Measurement]) -> list[OsdResult]:
     """Return the rates of each OSD over all measurements of it, by its number."""
     rates = grouped((rate for measurement in measurements for rate in measurement.osds), lambda rate: rate.osd)
@@ -170,8 +167,7 @@ def speeds_of(measurements: Iterable[Measurement]) -> list[OsdResult]:
 
 def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
     """Return the OSDs' part of the result; None if no OSD was measured."""
-    speeds = speeds_of(measurements)
-    if not speeds:
+    if not (speeds := speeds_of(measurements)):
         return None
     iops, volumes = [speed.iops for speed in speeds], [speed.bytes_per_second for speed in speeds]
     slowest = sorted(speeds, key=lambda speed: (speed.bytes_per_second, speed.osd))

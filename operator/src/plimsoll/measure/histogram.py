@@ -61,10 +61,7 @@ def bin_index(value_ns: int) -> int:
 
 @cache  # there are BIN_COUNT of them, and a histogram asks for the same ones again and again
 def bin_bounds(index: int) -> tuple[int, int]:
-    """Return the lower bound, included, and the upper bound, excluded, of a bin in nanoseconds.
-
-    The last bin also counts everything above. UnknownBinError if there is no such bin.
-    """
+    """Return the lower bound, included, and the upper, excluded, of a bin in nanoseconds; or UnknownBinError."""
     if not 0 <= index < BIN_COUNT:
         raise UnknownBinError(f"{LAYOUT} has no bin {index}: bins are 0 to {BIN_COUNT - 1}")
     shift = max(0, (index >> _GROUP_BITS) - 1)
@@ -204,12 +201,10 @@ def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
     parts = list(latencies)
     kind = max((part.kind for part in parts), key=[*LatencyKind].index, default=LatencyKind.NONE)
     timed = [part for part in parts if part.count]
-    count = sum(part.count for part in timed)
-    if kind is LatencyKind.NONE or not timed:
-        return Latency(kind=kind, count=count)
-    greatest = max(part.max_nanoseconds or 0 for part in timed)
-    if kind is LatencyKind.MAX_ONLY:
-        return Latency(kind=kind, count=count, max_nanoseconds=greatest)
+    count, greatest = sum(part.count for part in timed), max((part.max_nanoseconds or 0 for part in timed), default=0)
+    if kind in (LatencyKind.NONE, LatencyKind.MAX_ONLY) or not timed:
+        known = greatest if timed and kind is LatencyKind.MAX_ONLY else None
+        return Latency(kind=kind, count=count, max_nanoseconds=known)
     merged = None
     if kind is LatencyKind.FULL:
         try:

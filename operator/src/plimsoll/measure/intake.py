@@ -6,7 +6,7 @@ all code after this module can rely on finite numbers from 0 to 2^63, and on one
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
@@ -152,13 +152,11 @@ class ClientAnswer:
     @property
     def problem(self) -> str:
         """Why there are no numbers although the tool reported no failure; empty if there are numbers."""
-        if self.document.parse_error or self.implausible:
-            return self.document.parse_error or self.implausible
-        if self.failed:
-            return ""
-        if self.document.measurement is None:
-            return "the tool succeeded, but there is no measurement"
-        return "" if self.document.measurement.runtime else "the tool succeeded, but its measured part has no length"
+        measurement, problem = self.document.measurement, self.document.parse_error or self.implausible
+        if problem or self.failed or (measurement and measurement.runtime):
+            return problem
+        lacks = "its measured part has no length" if measurement else "there is no measurement"
+        return f"the tool succeeded, but {lacks}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,8 +186,7 @@ class ClientMeasurement:
         return sum(sample.bytes for sample in self.measurement.operations if sample.operation is operation)
 
     def does(self, operation: Operation) -> bool:
-        samples = self.measurement.operations
-        return any(sample.operation is operation and (sample.ios or sample.bytes) for sample in samples)
+        return any(it.operation is operation and (it.ios or it.bytes) for it in self.measurement.operations)
 
     @property
     def reads(self) -> bool:
@@ -207,10 +204,7 @@ class Intake:
 
 
 def part_read_again(facts: TrialFacts, measured: Collection[ClientMeasurement]) -> float:
-    """Return the part of the measured bytes, 0 to 1, that were read or written before since the ramp began.
-
-    The ramp is assumed to have had the measured rate. 1 if nothing is known.
-    """
+    """Return the part of the bytes, 0 to 1, read or written before since the ramp, at that rate; 1 if unknown."""
     seen_again = total = 0.0
     for item in measured:
         size, moved = item.data_bytes, sum(sample.bytes for sample in item.measurement.operations)
@@ -232,18 +226,17 @@ def bytes_read_from(measured: Collection[ClientMeasurement]) -> int | None:
 
 def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intake:
     """Separate usable from unusable documents."""
-    planned = sorted(set(facts.clients))
     answers = tuple(
         ClientAnswer(
             client=client,
             document=document,
-            implausible="" if document.measurement is None else implausible_number(document, document.measurement),
-            implausible_host="" if document.host is None else implausible_host(document.host),
+            implausible=implausible_number(document, document.measurement) if document.measurement else "",
+            implausible_host=implausible_host(document.host) if document.host else "",
         )
-        for client in planned
-        if (document := documents.get(client)) is not None
+        for client, document in sorted(documents.items())
+        if client in facts.clients
     )
-    missing = tuple(client for client in planned if client not in documents)
+    missing = tuple(sorted({*facts.clients} - documents.keys()))
     return Intake(answers=answers, measured=tuple(_measured(answers)), missing=missing)
 
 
@@ -262,12 +255,12 @@ def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
         yield ClientMeasurement(answer=answer, measurement=measurement, interval=interval, shares=shares)
 
 
-def parts_within(measured: Collection[ClientMeasurement], part: Interval) -> Sequence[ClientMeasurement]:
+def parts_within(measured: Collection[ClientMeasurement], part: Interval) -> tuple[ClientMeasurement, ...]:
     """Return what clients measured in a part of their time; nothing if one has no series, or no latencies over time."""
     try:
-        return [_within(item, part) for item in measured]
+        return tuple(_within(item, part) for item in measured)
     except HistogramError:
-        return []
+        return ()
 
 
 def _within(item: ClientMeasurement, part: Interval) -> ClientMeasurement:
@@ -303,8 +296,7 @@ def _within(item: ClientMeasurement, part: Interval) -> ClientMeasurement:
 
 def tool_use(answers: Iterable[ClientAnswer], measured: Iterable[ClientMeasurement]) -> ToolUse | None:
     """Return the provenance of a trial; None if no client answered."""
-    answers = tuple(answers)
-    if not answers:
+    if not (answers := tuple(answers)):
         return None
     first = answers[0]
     # A digest over all clients is one of `sha256sum` output; without a digest of each client there is none.
@@ -322,8 +314,7 @@ def clients_by_version(measured: Iterable[ClientMeasurement]) -> Mapping[str, li
     """Return the clients of each version, such as `fio 3.39`, without clients whose version is unknown."""
     clients = defaultdict[str, list[int]](list)
     for item in measured:
-        version = quote(item.measurement.tool_version, _VERSION_CHARACTERS)
-        if version:
+        if version := quote(item.measurement.tool_version, _VERSION_CHARACTERS):
             clients[f"{quote(item.measurement.tool, _VERSION_CHARACTERS)} {version}"].append(item.client)
     return clients
 

@@ -162,17 +162,15 @@ def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
     It is unknown for a pool with its own CRUSH root: the environment counts the OSDs of the whole cluster.
     """
     for result in results:
-        environment = result.status.environment
-        if environment.pool is not None and environment.pool.crush_root is not None:
-            continue
-        osds = environment.ceph.osds if environment.ceph is not None else None
-        device_class = environment.pool.device_class if environment.pool is not None else None
-        count = None
-        if osds is not None:
-            count = (osds.device_classes or {}).get(device_class) if device_class else osds.up or osds.count
-        count = count or next((trial.osds.count for trial in result.status.trials if trial.osds is not None), None)
-        if count:
-            return count
+        pool, ceph = result.status.environment.pool, result.status.environment.ceph
+        osds = ceph.osds if ceph else None
+        counts = [trial.osds.count for trial in result.status.trials if trial.osds is not None]
+        if osds is not None and pool and pool.device_class:
+            counts.insert(0, (osds.device_classes or {}).get(pool.device_class, 0))
+        elif osds is not None:
+            counts.insert(0, osds.up or osds.count or 0)
+        if not (pool and pool.crush_root is not None) and any(counts[:2]):
+            return next(filter(None, counts))
     return None
 
 
@@ -229,7 +227,6 @@ def _row(
     below: LayerRow | None = None,
     client_rate: float | None = None,
 ) -> Iterator[LayerRow]:
-    """Yield the best of the rates; nothing without any. None exceeds the best of the layer below."""
     if rates:
         volume = _best(rates, "bytes_per_second", below, client_rate)
         yield LayerRow(layer=layer, operation=operation, bytes_per_second=volume, iops=_best(rates, "iops", below))

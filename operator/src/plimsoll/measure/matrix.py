@@ -71,31 +71,24 @@ def matrix_of(cells: Iterable[MatrixCell]) -> Matrix | None:
 
 
 def extended(before: Matrix | None, trial: Matrix) -> Matrix:
-    """Return a point's matrix with another trial that counts.
-
-    It starts again with other pairs or nodes: a mean of different links has no meaning.
-    """
+    """Return a point's matrix with another trial that counts; with other pairs or nodes it starts again."""
     links = (trial.clients, trial.peers, trial.members)
     if before is None or (before.clients, before.peers, before.members) != links:
         return trial
     count = before.trials
 
-    def each(name: str, merge: Callable[[float, float], float]) -> tuple[float, ...] | None:
-        """Return what `merge` makes of each value before and its new one; None if one matrix lacks the quantity."""
-        old, new = getattr(before, name), getattr(trial, name)
-        return None if old is None or new is None else tuple(map(merge, old, new))
-
     def mean(old: float, new: float) -> float:
         return (old * count + new) / (count + 1)
 
-    return trial.model_copy(
-        update={
-            "trials": count + 1,
-            "bytes_per_second": each("bytes_per_second", lambda old, new: round(mean(old, new))),
-            "least_bytes_per_second": each("least_bytes_per_second", min),
-            "iops": each("iops", lambda old, new: rounded_iops(mean(old, new))),
-            "least_iops": each("least_iops", min),
-            "retransmits": each("retransmits", lambda old, new: round(mean(old, new))),
-            "outliers": tuple(sorted({*before.outliers, *trial.outliers})),
-        }
-    )
+    merges: dict[str, Callable[[float, float], float]] = {
+        "bytes_per_second": lambda old, new: round(mean(old, new)),
+        "least_bytes_per_second": min,
+        "iops": lambda old, new: rounded_iops(mean(old, new)),
+        "least_iops": min,
+        "retransmits": lambda old, new: round(mean(old, new)),
+    }
+    values = {name: (getattr(before, name), getattr(trial, name)) for name in merges}
+    # A quantity that one matrix lacks is absent.
+    merged = {name: None if None in pair else tuple(map(merges[name], *pair)) for name, pair in values.items()}
+    outliers = tuple(sorted({*before.outliers, *trial.outliers}))
+    return trial.model_copy(update={**merged, "trials": count + 1, "outliers": outliers})

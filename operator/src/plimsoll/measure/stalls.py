@@ -4,7 +4,7 @@
   than 8 in flight, 150 divided by their number). Of a tool that reports completions only in intervals (`cells`, usually
   seconds), every empty interval is a stall.
 - A freeze is shorter than 1 s, and as many operations should have completed in it. If pauses are so frequent that the
-  99th percentile shows them (`_is_slow`), only one of 0.5 s or three times their mean is a freeze.
+  99th percentile shows them, only one of 0.5 s or three times their mean is a freeze.
 
 Against the numbers count (`_counted`) all stalls of a client so fast outside of its stalls that an empty second
 is more than chance (`least_pace`), and of a slower one those in which as many operations should have completed as in a
@@ -153,12 +153,9 @@ def _significant(
         return stalls
     # Storage may complete its queue at once.
     missed = max(least, progress.least_missed, _QUEUES_MISSED * progress.in_flight)
-
-    def expected(stall: Interval) -> float:
-        elsewhere = _pace(progress.ios, window.length - stall.length) if progress.ios else pace
-        return elsewhere * stall.length / NANOSECONDS
-
-    return [stall for stall in stalls if expected(stall) >= missed]
+    elsewhere = (_pace(progress.ios, window.length - stall.length) if progress.ios else pace for stall in stalls)
+    cases = zip(stalls, elsewhere, strict=True)
+    return [stall for stall, usual in cases if usual * stall.length / NANOSECONDS >= missed]
 
 
 def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
@@ -193,7 +190,6 @@ def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
 
 
 def _empty_cells(share: Share) -> list[Interval]:
-    """Return the whole cells without an operation, joined where they touch."""
     cells, interval = share.sample.cells, share.interval
     if cells is None or not (share.sample.ios or share.sample.bytes):
         return [interval]
@@ -206,26 +202,18 @@ def _empty_cells(share: Share) -> list[Interval]:
 
 
 def _stalls_and_freezes(progress: _Progress, window: Interval, shortest: int) -> tuple[list[Interval], list[Interval]]:
-    """Return the idle time that counts: stalls, including long freezes, and shorter freezes."""
     seen = [stretch for stretch in progress.idle if stretch.length >= shortest]
-    active = window.length - length_of(seen)
+    active, missed = window.length - length_of(seen), progress.least_missed
     if not active or not progress.ios:
         return joined(progress.stalls), []
-    missed, idle = progress.least_missed, progress.idle
-    if _is_slow(progress, window):
-        # The pace between such pauses is unknown, but not the pace of the whole window.
-        unusual = _UNUSUAL * length_of(idle) / len(idle)
-        least = max(min(_NO_BATCH, unusual), missed * window.length / progress.ios)
-    else:
-        least = max(float(shortest), missed * active / progress.ios)
+    least = max(float(shortest), missed * active / progress.ios)
+    if progress.idle:
+        pause = length_of(progress.idle) / len(progress.idle)
+        # Slow: only a few queues complete between two pauses, in little time, if all pauses are like the recorded. The
+        # pace between such pauses is unknown, but not the pace of the whole window.
+        are_few = progress.ios < _QUEUES_BETWEEN * progress.in_flight * progress.pauses
+        if are_few and window.length / progress.pauses - pause < _FREEZE:
+            least = max(min(_NO_BATCH, _UNUSUAL * pause), missed * window.length / progress.ios)
     freezes = [stretch for stretch in without(seen, progress.stalls) if stretch.length >= least]
     long = [stretch for stretch in freezes if stretch.length >= LONG]
     return joined([*progress.stalls, *long]), [stretch for stretch in freezes if stretch.length < LONG]
-
-
-def _is_slow(progress: _Progress, window: Interval) -> bool:
-    """Whether only a few queues complete between two pauses, in little time, if all pauses are like the recorded."""
-    if not progress.idle:
-        return False
-    active = window.length / progress.pauses - length_of(progress.idle) / len(progress.idle)
-    return progress.ios < _QUEUES_BETWEEN * progress.in_flight * progress.pauses and active < _FREEZE

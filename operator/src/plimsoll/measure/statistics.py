@@ -152,10 +152,7 @@ class Trend:
 
 
 def trend_of(values: Sequence[float]) -> Trend:
-    """Return the trend of three or more equally spaced values with a mean above 0.
-
-    The p-value is that of Student's t of the slope (Draper and Smith, Applied Regression Analysis, section 1.4).
-    """
+    """Return the trend of three or more equally spaced values with a mean above 0, with the p-value of Student's t."""
     n = len(values)
     slope, first = linear_regression(range(n), values)
     residuals = math.fsum((value - first - index * slope) ** 2 for index, value in enumerate(values))

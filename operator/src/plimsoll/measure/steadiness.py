@@ -249,16 +249,11 @@ def _judged(
 
 @lru_cache(maxsize=MAX_ROUNDS)
 def _parts(rounds: int) -> tuple[_Part, ...]:
-    """Return the parts of the window that are compared with the rest."""
-    parts = list[_Part]()
-    for start, end in combinations(range(rounds + 1), 2):
-        is_middle = start > 0 and end < rounds
-        least = -(-rounds // (_MIDDLE if is_middle else _EDGE))
-        # The other half is the rest of a part at the edge.
-        most = rounds - least if is_middle else rounds // 2
-        if least <= end - start <= most:
-            parts.append((start, end))
-    return tuple(parts)
+    # A part in the middle and its rest are long enough; the other half is the rest of a part at the edge.
+    middle, edge = (-(-rounds // part) for part in (_MIDDLE, _EDGE))
+    limits = {True: (middle, rounds - middle), False: (edge, rounds // 2)}
+    parts = ((start, end, *limits[start > 0 and end < rounds]) for start, end in combinations(range(rounds + 1), 2))
+    return tuple((start, end) for start, end, least, most in parts if least <= end - start <= most)
 
 
 def _bursts(rounds: Sequence[float]) -> list[_Part]:
@@ -268,20 +263,15 @@ def _bursts(rounds: Sequence[float]) -> list[_Part]:
     """
     sums = [*accumulate(rounds, initial=0.0)]
     number, total = len(rounds), sums[-1]
-    most = (MAX_SHIFT if number >= LEAST_ROUNDS else MAX_SHIFT_OF_FEW) * total / number
-    if 2 * rounds.count(0) >= number:
-        return []
-    return [
-        (start, end)
-        for start, end in combinations(range(number + 1), 2)
-        if end - start <= number // 2
-        and total / number - (total - sums[end] + sums[start]) / (number - end + start) > most
-    ]
+    least = total / number - (MAX_SHIFT if number >= LEAST_ROUNDS else MAX_SHIFT_OF_FEW) * total / number
+    parts = combinations(range(number + 1), 2) if 2 * rounds.count(0) < number else ()
+    short = ((start, end) for start, end in parts if end - start <= number // 2)
+    return [(a, b) for a, b in short if (total - sums[b] + sums[a]) / (number - b + a) < least]
 
 
 def _rounds_of(measured: Steadiness, window: Interval, rounds: int) -> _Part:
-    start, end = measured.start_seconds, measured.end_seconds
-    return round(start * NANOSECONDS * rounds / window.length), round(end * NANOSECONDS * rounds / window.length)
+    per_second = NANOSECONDS * rounds / window.length
+    return round(measured.start_seconds * per_second), round(measured.end_seconds * per_second)
 
 
 def _spread(rounds: int, part: _Part) -> float:
@@ -297,8 +287,7 @@ def _scatter(sums: Sequence[float], part: _Part, *, longest: int | None = None) 
     `longest` rounds, by default a tenth of the window. Each estimate is taken one standard error high, sqrt(2 / degrees
     of freedom) of a variance, because few neighbours underestimate it easily.
     """
-    number = len(sums) - 1
-    worst = 0.0
+    number, worst = len(sums) - 1, 0.0
     for length in range(1, (longest or max(1, number // _LONGEST)) + 1):
         differences = [
             (sums[first + 2 * length] - 2 * sums[first + length] + sums[first]) / length

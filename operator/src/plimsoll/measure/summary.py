@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointNumbers:
-    """The numbers of a point; no summary if none of its trials counts."""
+    """The numbers of a point; no summary of a search, or if none of its trials counts."""
 
     summary: Summary | None
     verdict: Verdict
@@ -140,17 +140,15 @@ def values_of(trials: Iterable[Trial], operation: Operation, metric: Metric) -> 
 
 
 def _value(result: OperationResult, metric: Metric) -> float | None:
-    if metric.is_rate and not is_reported([result], metric):
-        return None
     if metric.is_rate:
-        return result.rates.bytes_per_second if metric is Metric.BYTES else result.rates.iops
+        rate = result.rates.bytes_per_second if metric is Metric.BYTES else result.rates.iops
+        return rate if is_reported([result], metric) else None
     return result.latency.percentiles.get(metric.percentile) if metric.percentile else result.latency.mean_nanoseconds
 
 
 def _while_disturbed(trial: Trial, operation: Operation, metric: Metric) -> float | None:
     disturbance = trial.disturbance
-    during = disturbance.phase("During") if disturbance else None
-    if disturbance is None or during is None:
+    if disturbance is None or (during := disturbance.phase("During")) is None:
         return None
     if metric is Metric.RECOVERY:
         is_first = bool(during.operations) and during.operations[0].operation is operation

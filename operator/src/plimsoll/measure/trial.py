@@ -90,13 +90,9 @@ class TrialNumbers:
 
 
 def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
-    """Calculate and judge the numbers of a trial's round; most trials have only one.
-
-    Never raises: an unusable document becomes a finding.
-    """
+    """Calculate and judge the numbers of a trial's round. Never raises: an unusable document becomes a finding."""
     intake = receive(facts, documents)
-    measured = intake.measured
-    intervals = [item.interval for item in measured]
+    measured, intervals = intake.measured, [item.interval for item in intake.measured]
     common = common_interval(intervals) if facts.windowed else None
     whole = covering(intervals) if intervals else None
     # The sum of an operation is unknown if one client did it too fast to be timed.
@@ -123,7 +119,7 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     if facts.offer is not None and common is not None:
         parts, loads, seen = measured, operations, window
         if storm is not None:
-            parts, seen = tuple(parts_within(measured, storm)), window_of([storm])
+            parts, seen = parts_within(measured, storm), window_of([storm])
             stormy = by_operation(share for item in parts for share in item.shares)
             loads = tuple(rates_of(part, common=storm, whole=storm) for part in stormy.values())
         if parts or storm is None:
@@ -143,16 +139,13 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         observation=observation,
     )
     findings, explained = judge(evidence)
-    verdict = verdict_of(findings)
-    doubts = list[str]()
-    if judged and verdict is not Verdict.INVALID:
-        doubts = doubts_about(steadiness, everything, judged, facts.quantities)
-    published = operations
+    verdict, published, probe = verdict_of(findings), operations, None
+    is_doubtful = judged and verdict is not Verdict.INVALID
+    doubts = doubts_about(steadiness, everything, judged, facts.quantities) if judged and is_doubtful else []
     # The traffic between clients on one node is not in the numbers.
     if whole is not None and any(cell.is_local for cell in cells):
         crossing = by_operation(_between_nodes(timed, cells))
         published = tuple(rates_of(part, common=common, whole=whole) for part in crossing.values())
-    probe = None
     if facts.offer and facts.search:
         probe = probe_of(facts.offer, observation, verdict, has_recovered=storm is None or clean is not None)
     return TrialNumbers(
@@ -177,8 +170,7 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
 
 
 def host_summary(host: HostUse) -> HostSummary:
-    device = host.device
-    return HostSummary(
+    summary = HostSummary(
         cpu=_rounded(host.cpu.used),
         cpu_limit=_rounded(host.cpu.limit),
         throttled_seconds=_rounded(host.cpu.throttled_seconds),
@@ -186,13 +178,18 @@ def host_summary(host: HostUse) -> HostSummary:
         memory_bytes=host.memory.used,
         received_bytes_per_second=round(host.network.received),
         sent_bytes_per_second=round(host.network.sent),
-        device_read_bytes_per_second=round(device.read) if device else None,
-        device_written_bytes_per_second=round(device.written) if device else None,
-        device_busy=min(1.0, round(device.busy, _DECIMALS)) if device else None,
-        device_queue=round(device.queue, _DECIMALS) if device else None,
-        device_read_request_bytes=_request_bytes(device.read, device.reads) if device else None,
-        device_write_request_bytes=_request_bytes(device.written, device.writes) if device else None,
     )
+    if (device := host.device) is None:
+        return summary
+    update = {
+        "device_read_bytes_per_second": round(device.read),
+        "device_written_bytes_per_second": round(device.written),
+        "device_busy": min(1.0, round(device.busy, _DECIMALS)),
+        "device_queue": round(device.queue, _DECIMALS),
+        "device_read_request_bytes": _request_bytes(device.read, device.reads),
+        "device_write_request_bytes": _request_bytes(device.written, device.writes),
+    }
+    return summary.model_copy(update=update)
 
 
 def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:
@@ -218,7 +215,6 @@ def _rounded(value: float | None) -> float | None:
 def _judged(
     result: OperationResult, shares: Sequence[Share], facts: TrialFacts, common: Interval | None, calm: Interval | None
 ) -> OperationResult:
-    """Return the result with the steadiness of its latencies, and of a disturbed trial their course over time."""
     update: dict[str, object] = {}
     if calm is not None:
         update["p99_steadiness"] = latency_steadiness(shares, calm, 99)
@@ -228,12 +224,10 @@ def _judged(
     series = result.series
     if facts.outage and common is not None and series is not None and series.iops:
         starts = [common.start + number * series.interval_seconds * NANOSECONDS for number in range(len(series.iops))]
-        try:
+        with suppress(HistogramError):
             latencies = histograms_between(shares, [*starts, common.end])
-        except HistogramError:
-            latencies = []
-        tails = tuple(histogram.percentile(99) or 0 for histogram in latencies)
-        update["series"] = series.model_copy(update={"p99_nanoseconds": tails if any(tails) else ()})
+            tails = tuple(histogram.percentile(99) or 0 for histogram in latencies)
+            update["series"] = series.model_copy(update={"p99_nanoseconds": tails if any(tails) else ()})
     return result.model_copy(update=update)
 
 
@@ -242,12 +236,12 @@ def _between_nodes(shares: Iterable[tuple[ClientMeasurement, Share]], cells: Seq
     by_bytes = any(cell.bytes_per_second for cell in cells)
     cells_of_clients = grouped(cells, lambda cell: cell.client)
     for item, share in shares:
-        rates = [
-            (cell.bytes_per_second if by_bytes else cell.iops, cell.is_local)
-            for cell in cells_of_clients.get(item.client, [])
-        ]
-        total = sum(rate for rate, _ in rates)
-        part = sum(rate for rate, is_local in rates if not is_local) / total if total else 0.0
+        cells = cells_of_clients.get(item.client, [])
+        local, crossing = (
+            sum(cell.bytes_per_second if by_bytes else cell.iops for cell in cells if cell.is_local is is_local)
+            for is_local in (True, False)
+        )
+        part = crossing / (local + crossing) if local + crossing else 0.0
         if part == 1:
             yield share
         elif part:
@@ -274,7 +268,6 @@ def _disturbance_of(
     clean: float | None,
     measured: Sequence[ClientMeasurement],
 ) -> DisturbanceResult | None:
-    """Return the phases of a trial, and when its cluster was clean again; None if no OSD was away in the window."""
     outage, watch = facts.outage, facts.cluster
     if outage is None or watch is None or window is None or not outage.is_within(window.start, window.end):
         return None
@@ -298,13 +291,13 @@ def _phase(name: PhaseName, part: Interval, measured: Sequence[ClientMeasurement
     operations = []
     for operation, shares in by_operation(share for item in measured for share in item.shares).items():
         rate = add([share.within(part) for share in shares]).per_second(part.length)
-        result = PhaseOperation(
-            operation=operation, iops=rounded_iops(rate.ios), bytes_per_second=round(rate.bytes), percentiles={}
-        )
+        iops, volume, percentiles = rounded_iops(rate.ios), round(rate.bytes), dict[str, int]()
         with suppress(HistogramError):
             latencies = Histogram.merge_texts(text for share in shares for text in share.slices_in(part))
-            result = result.model_copy(update={"percentiles": percentiles_of(latencies)})
-        operations.append(result)
+            percentiles = percentiles_of(latencies)
+        operations.append(
+            PhaseOperation(operation=operation, iops=iops, bytes_per_second=volume, percentiles=percentiles)
+        )
     standstill = standstill_of(measured, part)
     return Phase(
         name=name,
@@ -346,10 +339,9 @@ def _warnings(
     """Return the warnings, each once with its clients: what `cause` explains, and the window's doubts."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
-        warnings = [*answer.document.measurement.warnings] if answer.document.measurement else []
-        if answer.implausible_host:
-            warnings.append(f"the observation of its host was discarded: {answer.implausible_host}")
-        for warning in warnings:
+        discarded = f"the observation of its host was discarded: {answer.implausible_host}"
+        warnings = answer.document.measurement.warnings if answer.document.measurement else ()
+        for warning in (*warnings, *([discarded] if answer.implausible_host else ())):
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
     lines = [
         *(quote(f"the {cause} explains {it.reason}: {it.message}", _WARNING_CHARACTERS) for it in explained),
@@ -362,10 +354,7 @@ def _warnings(
 
 
 def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
-    """Return the numbers of a trial: of its only round, or the means of the rounds' rates.
-
-    Several rounds have no time in common, so the result has no window and no series.
-    """
+    """Return the numbers of a trial: of its only round, or the rounds' means, without a window and series in common."""
     matrix, links = judge_links([numbers.matrix for numbers in rounds])
     operations = rounds[0].operations if len(rounds) == 1 else tuple(_mean_operations(rounds))
     lines = []
@@ -403,8 +392,7 @@ def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
 
 def _mean_operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:
     results = grouped((each for numbers in rounds for each in numbers.operations), lambda each: each.operation)
-    for operation in filter(results.__contains__, Operation):
-        parts = results[operation]
+    for operation, parts in sorted(results.items(), key=lambda item: [*Operation].index(item[0])):
         yield OperationResult(
             operation=operation,
             ios=sum(part.ios for part in parts),

@@ -92,8 +92,7 @@ Location = tuple[int | str, ...]
 def source_of(field: str, suite: SuiteSpec, index: int, merged: Mapping[str, JsonValue]) -> str:
     """Return the path in the suite of a field of a variant's run, such as `spec.variants[1].set.clients.count`.
 
-    `index` is the variant's, `merged` its run. A field that is missing belongs to the document that has more of its
-    parents.
+    `merged` is its run. A field that is missing belongs to the document that has more of its parents.
     """
     _, *location = (int(number) if number else key for number, key in _PART.findall(field))
     shared, shared_depth = _find(suite.run, tuple(location), merged)
@@ -255,8 +254,7 @@ def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
 def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
     """Return a plan of each variant, by the variant's name.
 
-    SpecError as of `variant_runs`, and for runs without a plan, a deadline that is too short, and comparisons and
-    hypotheses that the planned points cannot answer.
+    SpecError as of `variant_runs`, and for what cannot be planned, in time, or answered by the planned points.
     """
     runs = variant_runs(suite)
 

@@ -158,8 +158,7 @@ def evaluate_round(
 ) -> Evaluation:
     """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds.
 
-    Only comparisons with accepted rounds decide whether it regressed: one between variants shows what a variant costs,
-    in every round alike.
+    Comparisons between variants show what a variant costs, in every round alike, and do not decide if it regressed.
     """
     measured, runs = results.measured(), results.measured_runs()
     # A round that has lost runs is a selection: a user may have deleted the fast ones.

@@ -118,11 +118,9 @@ def judge_changes(
 ) -> list[JudgedChange]:
     """Judge all changes of a round against these baselines, means first.
 
-    A Regression is significantly worse (`ROUND_LEVEL`), by more than the threshold, and by more than the runs of the
-    round scatter, if it has several: one bad run of several is no regression.
-
-    `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its
-    own runs exclude a loss beyond the threshold too.
+    A Regression is significantly worse (`ROUND_LEVEL`), by more than the threshold, and by more than several runs of
+    the round scatter: one bad run of several is no regression. With `has_own_scatter`, the round may scatter more than
+    those before: `NoRegression` then needs that its own runs exclude a loss beyond the threshold too.
     """
     tests: list[tuple[JudgedChange, Sequence[float], Member]] = []
     for against, workloads in baselines.items():
@@ -175,7 +173,7 @@ def _values_of(quantities: Sequence[Quantity], rounds: _Rounds) -> list[tuple[st
 def baselines_of(
     accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
 ) -> Mapping[Against, Mapping[Sequence[Quantity], _Rounds]]:
-    """Return the rounds by the quantities of a workload that enough rounds have; only rounds with all of them count.
+    """Return the rounds by the quantities of a workload; only rounds with all of them count.
 
     A workload whose pinned rounds lack some of its points is compared with the first five accepted rounds that have
     them. Pinned rounds are left out if they are the accepted rounds that count.
@@ -342,7 +340,6 @@ def _conclusion(changes: Sequence[JudgedChange], reasons: Sequence[str]) -> Conc
 
 
 def _open_questions(changes: Sequence[JudgedChange]) -> Sequence[str]:
-    """Return why means, and points that may be worse, are inconclusive, or what would decide them."""
     questions: dict[str, str] = {}
     for change in changes:
         comparison, needed = change.comparison, change.comparison.trials_needed
@@ -383,10 +380,7 @@ def _points(names: Sequence[str]) -> str:
 
 
 def is_acceptable(measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> bool:
-    """Whether later rounds may be compared with a round: it is complete, did not regress, and nothing is in doubt.
-
-    One that is good enough only because attempts were repeated would lower what later ones have to reach.
-    """
+    """Whether later rounds may be compared with it: complete, not worse, not in doubt, not good by repetition only."""
     is_sound = measured.is_complete and not any(measured.doubts.values())
     return is_sound and all(
         judgement.comparable

@@ -231,8 +231,8 @@ def changes_since(
 ) -> tuple[Sequence[Difference], Sequence[str]]:
     """Return what changed since earlier rounds of the same digest, in their order, and what makes them incomparable.
 
-    Changes such as a new version of Ceph are reported but accepted. Each point is compared with the last round that
-    has numbers of it.
+    Each point is compared with the last round that has it. A new version of Ceph, for example, is reported but
+    accepted.
     """
     before = latest_conditions(earlier)
     pairs = [(before[key], after) for key, after in latest_conditions([judged]).items() if key in before]

@@ -8,7 +8,8 @@ from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Abort, Finding, Trial
 from plimsoll.measure.line.search import Progress
-from plimsoll.measure.line.summary import LineNumbers, summarise_search
+from plimsoll.measure.line.summary import summarise_search
+from plimsoll.measure.summary import PointNumbers
 
 LINE = Line(ending=Ending.PRECISE, probes=4, counted=4, estimate=1000, low=950, high=1050)
 MET, LATE, UNKNOWN = ProbeOutcome.MET, ProbeOutcome.LATE, ProbeOutcome.UNKNOWN
@@ -42,7 +43,7 @@ def probe(
 PROBES = (probe(0, 500, MET), probe(1, 1000, MET), probe(2, 2000, LATE), probe(3, 1400, LATE))
 
 
-def judged(*trials: Trial, line: Line = LINE) -> LineNumbers:
+def judged(*trials: Trial, line: Line = LINE) -> PointNumbers:
     return summarise_search(trials, Progress(line=line, next_load=None))
 
 

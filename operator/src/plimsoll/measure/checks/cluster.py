@@ -111,9 +111,8 @@ def metadata_servers_changed(evidence: Evidence) -> CheckedValues:
 
 
 def _part_of_changes(states: Sequence[object]) -> float:
-    """Return a number below 1, so that a daemon that is still down is worse."""
     changes = sum(before != after for before, after in pairwise(states))
-    return changes / (1 + changes)
+    return changes / (1 + changes)  # below 1, so that a daemon that is still down is worse
 
 
 @TrialCheck(

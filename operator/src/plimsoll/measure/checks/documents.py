@@ -70,10 +70,9 @@ def client_missing(evidence: Evidence) -> CheckedValues:
     remedy="lengthen the ramp, and look for other load on the client's node",
 )
 def late_client(evidence: Evidence) -> CheckedValues:
-    """Yield each client's delay on its own clock, without what long operations and the tool explain.
+    """Yield each client's delay on its own clock, without what long operations of all clients and the tool explain.
 
-    Operations must be as long on every client: on one that was stopped, operations in flight are long too. A late
-    launch is the client's fault; a tool that was launched in time may have waited for the storage.
+    A late launch is the client's fault; a tool that was launched in time may have waited for the storage.
     """
     facts, measured = evidence.facts, evidence.measured
     longest = min(map(_longest_operation, measured), default=0)

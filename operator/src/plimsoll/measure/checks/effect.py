@@ -154,9 +154,9 @@ class Effect:
 
 
 def judged(evidence: Evidence, activity: Activity) -> Effect:
-    """Return the effect of an activity on the numbers of its clients, compared with the time free of all activities.
+    """Return the effect of an activity on its clients' numbers, compared with 10 s or more free of all activities.
 
-    It is unknown without 10 s of such time, or without series of the rates and of published percentiles.
+    It is unknown without such time, or without series of the rates and of published percentiles.
     """
     span = evidence.span
     if span is None or not span.length:

@@ -165,7 +165,6 @@ def writes_faster_than_network(evidence: Evidence) -> CheckedValues:
 
 
 def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedValues:
-    """Yield each node's rate as a part of the capacity that the user states for its network."""
     network, span = evidence.facts.network_bytes_per_second, evidence.span
     if evidence.facts.measures_network or network is None or span is None or not span.length:
         return
@@ -190,15 +189,12 @@ def _has_statistics(device: DeviceUse) -> bool:
 
 
 def _has_direct_io(item: ClientMeasurement) -> bool:
-    """Whether the tool moved data of the client's data set without the page cache."""
     return item.measurement.bypasses_cache and item.answer.document.data_set_bytes > 0 and any(map(item.bytes, _DATA))
 
 
 def _submitted_bytes(item: ClientMeasurement, operation: Operation) -> float:
-    """Return how many bytes the tool submitted while it measured, because Linux counts I/O when it is submitted.
-
-    What was in flight at the beginning is missing: mean latency / runtime of all operations (Little's law).
-    """
+    # Linux counts I/O when it is submitted. What was in flight at the beginning is missing: mean latency / runtime of
+    # all operations (Little's law).
     return sum(
         sample.bytes * max(0.0, 1 - sample.latency.mean_nanoseconds / item.measurement.runtime)
         for sample in item.measurement.operations
@@ -238,22 +234,23 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
             yield _value_of(writers, 100 * held, detail)
 
 
-def _page_cache(clients: Collection[HostedClient]) -> int:
+def _page_cache(clients: Collection[HostedClient]) -> float:
     """Return the memory that can hold the data of a node's clients: the node's, or what their limits allow."""
     memory = max(host.memory.node_total for _, host in clients)
-    limits = [host.memory.limit for _, host in clients if host.memory.limit]
-    return min(memory, sum(limits)) if len(limits) == len(clients) else memory
+    limits = [host.memory.limit or math.inf for _, host in clients]
+    return min(memory, sum(limits))
 
 
-def _held_in_memory(data: str, size: int, memory: int) -> tuple[float, str]:
-    """Return the part of the data that memory can hold, 0 to 1, and how to say so."""
+def _held_in_memory(data: str, size: int, memory: float) -> tuple[float, str]:
     held = min(1.0, memory / size)
-    may_hold = f"{size_text(memory)} of memory may hold {percent_text(100 * held)}"
-    return held, f"{data}: {size_text(size)}, of which {may_hold}"
+    return (
+        held,
+        f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(100 * held)}",
+    )
 
 
 def _part_of_reads(
-    data: str, facts: TrialFacts, readers: Collection[ClientMeasurement], memory: int, *, was_empty: bool
+    data: str, facts: TrialFacts, readers: Collection[ClientMeasurement], memory: float, *, was_empty: bool
 ) -> tuple[float, str]:
     """Return how many of the reads memory may have answered at most, in percent, and the message of the check.
 
@@ -366,11 +363,10 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
     for (item, host), operation in product(evidence.observed, unknown):
         asked, counted = _submitted_bytes(item, operation), _moved(host, host.tool, operation)
         if host.unseen and asked and _has_direct_io(item):
+            part, words = 0.0, "exposes no counters of the tool"
             if operation in _COUNTED_IN_MEMORY.get(host.unseen, ()):
-                part, words = 0.0, "counts those that memory answered, too"
-            elif counted is None:
-                part, words = 0.0, "exposes no counters of the tool"
-            else:
+                words = "counts those that memory answered, too"
+            elif counted is not None:
                 part = 100 * counted / asked
                 words = f"counted {percent_text(part)} as I/O on storage"
             detail = (

@@ -100,10 +100,7 @@ def cause_of(finding: Finding) -> Cause | None:
 
 
 def remedy_of(reason: str, status: ResultStatus) -> str:
-    """Return what to do about one of the `reasons_of` a result; empty if only another version has it.
-
-    Of the checks that share a reason, the remedy is from the check whose finding the result has.
-    """
+    """Return what to do about one of the `reasons_of` a result, by the check that found it; empty if it is unknown."""
     findings = chain(status.findings, *(trial.findings for trial in status.trials))
     message = next((finding.message for finding in findings if finding.reason == reason), "")
     remedies = [check.remedy for check in CHECKS if check.reason == reason]
@@ -112,16 +109,11 @@ def remedy_of(reason: str, status: ResultStatus) -> str:
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
-    rows = [
-        "| Reason | What is measured | Suspect | Invalid | Cause | What to do |",
-        "|---|---|---|---|---|---|",
-        *(
-            f"| `{check.reason}` | {check.what} | {check.limit_text(check.suspect)} "
-            f"| {check.limit_text(check.invalid)} | {(check.cause or 'either') if check.invalid is not None else '-'} "
-            f"| {check.remedy} |"
-            for check in checks
-        ),
-    ]
+    rows = ["| Reason | What is measured | Suspect | Invalid | Cause | What to do |", "|---|---|---|---|---|---|"]
+    for check in checks:
+        limits = f"{check.limit_text(check.suspect)} | {check.limit_text(check.invalid)}"
+        cause = (check.cause or "either") if check.invalid is not None else "-"
+        rows.append(f"| `{check.reason}` | {check.what} | {limits} | {cause} | {check.remedy} |")
     return "\n".join(rows) + "\n"
 
 

@@ -31,9 +31,8 @@ _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and ca
     remedy="look for what stopped the storage at that time: peering, slow operations, a full device, a lost path",
 )
 def stalled(evidence: Evidence) -> CheckedValues:
-    standstill = evidence.standstill
-    if standstill is not None and (seconds := standstill.counted):
-        yield _stall("no client completed anything", seconds, standstill.window)
+    if (standstill := evidence.standstill) is not None:
+        yield _stall("no client completed anything", standstill.counted, standstill.window)
 
 
 @TrialCheck(
@@ -47,9 +46,8 @@ def stalled(evidence: Evidence) -> CheckedValues:
 )
 def client_stalled(evidence: Evidence) -> CheckedValues:
     """Judge the idle time of each client that counts (`stalls`) while another client worked."""
-    standstill = evidence.standstill
-    for client, seconds in standstill.alone.items() if standstill else ():
-        if standstill and seconds:
+    if (standstill := evidence.standstill) is not None:
+        for client, seconds in standstill.alone.items():
             yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
 
 
@@ -94,20 +92,17 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
     phases = defaultdict[Operation, list[Interval]](list)
     for item in () if evidence.facts.windowed else evidence.measured:
         start = item.interval.start
-        for share in item.shares:
-            if share.is_phase:
-                end = start + share.interval.length
-                phases[share.sample.operation].append(Interval(start=start, end=end))
-                start = end
+        for share in (share for share in item.shares if share.is_phase):
+            phase = Interval(start=start, end=start + share.interval.length)
+            phases[share.sample.operation].append(phase)
+            start = phase.end
     for operation, intervals in phases.items():
         common = common_interval(intervals)
         if common is not None and len(intervals) > 1:
             mean = sum(interval.length for interval in intervals) / len(intervals)
             part = 100 * common.length / mean
-            shared, whole = (number_text(length / NANOSECONDS) for length in (common.length, mean))
-            detail = (
-                f"all clients were in the phase {operation} for {shared} s of a mean of {whole} s: {percent_text(part)}"
-            )
+            times = " s of a mean of ".join(number_text(length / NANOSECONDS) for length in (common.length, mean))
+            detail = f"all clients were in the phase {operation} for {times} s: {percent_text(part)}"
             yield CheckedValue(value=part, detail=detail)
 
 
@@ -201,13 +196,14 @@ def depth_full(evidence: Evidence) -> CheckedValues:
         )
         value = 100 * late.late if late.from_due > late.longest else 0.0
         yield CheckedValue(value=value, detail=detail, limit=format_duration(late.longest))
-    if offer.is_open_loop and share is None:
+    if offer.is_open_loop:
         detail = f"how often ioDepth, {depth} on each client, was full is unknown"
-        yield CheckedValue(value=100, detail=detail, limit="")
-    elif offer.is_open_loop and share is not None:
-        filled = f"of the submissions filled ioDepth, {depth} on each client"
-        what = "of the time an operation was in flight, and ioDepth is 1" if depth == 1 else filled
-        yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
+        if share is not None:
+            filled = f"of the submissions filled ioDepth, {depth} on each client"
+            what = "of the time an operation was in flight, and ioDepth is 1" if depth == 1 else filled
+            detail = f"{percent_text(100 * share)} {what}"
+        value, limit = (100, "") if share is None else (100 * share, None)
+        yield CheckedValue(value=value, detail=detail, limit=limit)
 
 
 @TrialCheck(

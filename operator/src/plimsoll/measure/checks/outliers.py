@@ -32,7 +32,7 @@ from plimsoll.measure.histogram import histogram_of
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import bits_text, first_few, number_text, percent_text, quote
-from plimsoll.measure.timeline import NANOSECONDS, Interval
+from plimsoll.measure.timeline import NANOSECONDS, Interval, add
 
 _FASTEST_OSDS = 1 / 3
 _FASTEST_LINKS = 1 / 6
@@ -94,11 +94,9 @@ class _Others:
 
 def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
     """Yield for each rate the median of the others, and what this part of them, 0 to 1, reach; nothing for one rate."""
-    if len(rates) < _PAIR:
-        return
-    others = len(rates) - 1
-    reached = _at_of_others(rates, others - math.ceil(fastest * others))
-    yield from map(_Others, _medians_of_others(rates), reached)
+    if (others := len(rates) - 1) > 0:
+        reached = _at_of_others(rates, others - math.ceil(fastest * others))
+        yield from map(_Others, _medians_of_others(rates), reached)
 
 
 @TrialCheck(
@@ -124,14 +122,10 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
     if span is None or not span.length or facts.quantities.cells:
         return
     unit, nodes = facts.quantities.unit, Counter(item.node for item in measured)
-    amounts = [
-        sum(
-            facts.quantities.amount(part.ios, part.bytes)
-            # Syncs carry no data.
-            for part in (share.within(span) for share in item.shares if share.sample.operation is not Operation.SYNC)
-        )
-        for item in measured
-    ]
+    # Syncs carry no data.
+    shares = ([it for it in item.shares if it.sample.operation is not Operation.SYNC] for item in measured)
+    done = (add([share.within(span) for share in of_client]) for of_client in shares)
+    amounts = [facts.quantities.amount(amount.ios, amount.bytes) for amount in done]
     if len(measured) < _PAIR:
         return
     total, seconds, fails = sum(amounts), span.length / NANOSECONDS, clients_uneven.fails
@@ -145,16 +139,16 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
                 f"completed {amount:.0f} {unit} {when}, {percent_text(100 * amount / mean)} of the others' mean of "
                 f"{mean:.0f}{either}"
             )
-            part = 100 * (amount + _CHANCE * math.sqrt(mean)) / mean
-            slow += [(amount, client_value(item.client, part, detail))] if fails(part) else []
+            if fails(part := 100 * (amount + _CHANCE * math.sqrt(mean)) / mean):
+                slow.append((amount, client_value(item.client, part, detail)))
         if amount:
             times = f"{number_text(amount / usual)} times" if usual else "compared with"
             detail = (
                 f"{number_text(amount / seconds)} {unit}/s {when}, {times} the others' median of "
                 f"{number_text(usual / seconds)}, which is {percent_text(100 * usual / amount)} of it"
             )
-            part = 100 * (max(usual, of_nodes / nodes[item.node]) + _CHANCE * math.sqrt(amount)) / amount
-            fast += [client_value(item.client, part, detail)] if fails(part) else []
+            if fails(part := 100 * (max(usual, of_nodes / nodes[item.node]) + _CHANCE * math.sqrt(amount)) / amount):
+                fast.append(client_value(item.client, part, detail))
     named = [value for _, value in slow]
     outliers = named + fast
     if 2 * len(fast) < len(amounts):
@@ -170,7 +164,6 @@ def _worst_verdict(values: Iterable[CheckedValue]) -> Verdict:
 
 
 def _medians_of_others(values: Sequence[float]) -> list[float]:
-    """Return for each of at least two values the median of the others."""
     return _at_of_others(values, (len(values) - 2) // 2, (len(values) - 1) // 2)
 
 
@@ -286,9 +279,8 @@ class _Link:
 def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCell, ...], tuple[Finding, ...]]:
     """Return the cells of all rounds of a trial, with the outliers marked, and the findings on them."""
     cells = [cell for round_cells in rounds for cell in round_cells]
-    if any(cell.bytes_per_second for cell in cells):
-        links = _links(rounds, LINK_OUTLIER, lambda cell: cell.bytes_per_second, lambda rate: bits_text(8 * rate))
-    else:
+    links = _links(rounds, LINK_OUTLIER, lambda cell: cell.bytes_per_second, lambda rate: bits_text(8 * rate))
+    if not any(cell.bytes_per_second for cell in cells):
         links = _links(rounds, LINK_OUTLIER, lambda cell: cell.iops, lambda rate: f"{number_text(rate)} operations/s")
     slow = _links(
         rounds,
@@ -308,24 +300,21 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
 def _outliers(links: Sequence[_Link]) -> CheckedValues:
     shown, nodes = {(link.cell.client, link.cell.peer): link.show(link.rate) for link in links}, _nodes_text(links)
     for link in (link for link in links if link.is_outlier):
-        cell = link.cell
-        back = shown.get((cell.peer, cell.client))
-        reverse = "" if back is None else f" (other direction {back})"
+        cell, pair = link.cell, (link.cell.client, link.cell.peer)
+        back = shown.get(pair[::-1])
         detail = (
             f"{_named(cell.client, cell.client_node)} to {_named(cell.peer, cell.peer_node)}: {link.show(link.rate)}"
-            f"{reverse}, {link.others.compared(link.rate, link.show)}{nodes}"
+            f"{f' (other direction {back})' if back else ''}, {link.others.compared(link.rate, link.show)}{nodes}"
         )
-        value, pair = link.others.part(link.rate), (cell.client, cell.peer)
-        yield CheckedValue(clients=pair, value=value, detail=detail, detail_names_clients=True)
+        yield CheckedValue(clients=pair, value=link.others.part(link.rate), detail=detail, detail_names_clients=True)
 
 
 def _local_pairs(rounds: Sequence[Sequence[MatrixCell]]) -> CheckedValues:
     """Yield the number of pairs on one node that disturbed others, or of all pairs if there are only such."""
-    mixed = [cells for cells in rounds if len({cell.is_local for cell in cells}) > 1]
-    if all(cell.is_local for cells in rounds for cell in cells):
-        mixed = [*rounds]
-    active = [cell for cells in mixed for cell in cells]
-    local = sum(cell.is_local for cell in active)
+    are_all_local = all(cell.is_local for cells in rounds for cell in cells)
+    mixed = [cells for cells in rounds if are_all_local or len({cell.is_local for cell in cells}) > 1]
+    active = [cell.is_local for cells in mixed for cell in cells]
+    local = sum(active)
     detail = f"{local} of {len(active)} pairs are on one node and not in the rates"
     if local == len(active):
         detail = f"all {local} pairs are on one node, so there are no rates of the network"
@@ -342,12 +331,12 @@ def _links(
     kinds = defaultdict[tuple[int, int], list[tuple[MatrixCell, float]]](list)
     for round_cells in rounds:
         cells = [cell for cell in round_cells if not cell.is_local]
-        leaving = Counter(_end(cell.client, cell.client_node) for cell in cells)
-        arriving = Counter(_end(cell.peer, cell.peer_node) for cell in cells)
-        for cell in cells:
-            kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
+        # A client on an unknown node counts as alone on it.
+        ends = [(cell.client_node or cell.client, cell.peer_node or cell.peer) for cell in cells]
+        leaving, arriving = Counter(start for start, _ in ends), Counter(end for _, end in ends)
+        for cell, (start, end) in zip(cells, ends, strict=True):
             if (rate := rate_of(cell)) is not None:
-                kinds[kind].append((cell, rate))
+                kinds[leaving[start], arriving[end]].append((cell, rate))
     return [
         _Link(check=check, cell=cell, rate=rate, others=others, show=show)
         for rated in kinds.values()
@@ -355,17 +344,11 @@ def _links(
     ]
 
 
-def _end(number: int, node: str) -> str:
-    """Return a name for one end of a link; a client on an unknown node counts as alone on it."""
-    return node or f"client {number}"
-
-
 def _named(client: int, node: str) -> str:
     return f"client {client} (node {node})" if node else f"client {client}"
 
 
 def _nodes_text(links: Sequence[_Link]) -> str:
-    """Name the nodes whose links are all outliers, or all in one direction; empty if there are none."""
     sent, received = defaultdict[str, list[bool]](list), defaultdict[str, list[bool]](list)
     for link in links:
         sent[link.cell.client_node].append(link.is_outlier)

@@ -84,15 +84,10 @@ def judge_agreement(
     """
     present, latencies = {name: values for name, values in rates.items() if sum(values) > 0}, latencies or {}
     offered = latencies if offers_load else {}
-    by_chance = BY_CHANCE / max(1, len(present) + len(offered))
-    findings = [
-        finding
-        for of_rate, of_latency, test in zip(AGREEMENT, OFFERED_LATENCIES, (_drift, _groups, _variation), strict=True)
-        for finding in (
-            *evaluate(of_rate, _tested(test, present, by_chance, number_text)),
-            *evaluate(of_latency, _tested(test, offered, by_chance, format_duration)),
-        )
-    ]
+    by_chance, findings = BY_CHANCE / max(1, len(present) + len(offered)), list[Finding]()
+    for of_rate, of_latency, test in zip(AGREEMENT, OFFERED_LATENCIES, (_drift, _groups, _variation), strict=True):
+        findings += evaluate(of_rate, _tested(test, present, by_chance, number_text))
+        findings += evaluate(of_latency, _tested(test, offered, by_chance, format_duration))
     if not offers_load and not findings:
         by_chance = BY_CHANCE / max(1, len(latencies))
         findings += evaluate(CLOSED_LOOP_SCATTERED, _tested(_variation, latencies, by_chance, format_duration))
@@ -145,8 +140,7 @@ def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -
     places = {client: ClientPlace(client=client, node=node) for client, node in nodes.items()}
     for item in measured:
         host = item.answer.host
-        number = host.device.number if host and host.device else ""
-        volume = (host.volume or number) if host else ""
+        volume = host and (host.volume or (host.device and host.device.number))
         places[item.client] = ClientPlace(client=item.client, node=item.node, volume=volume or None)
     return tuple(places[client] for client in sorted(places))
 
@@ -154,8 +148,7 @@ def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -
 def new_places(recorded: Iterable[Trial], places: Iterable[ClientPlace]) -> tuple[ClientPlace, ...]:
     """Return the places of a trial that earlier trials of the point do not show."""
     known = next((places for _, places in reversed(_with_places(recorded))), {})
-    before_now = ((place, known.get(place.client)) for place in places)
-    return tuple(place for place, before in before_now if _key(_seen(before, place)) != _key(before))
+    return tuple(it for it in places if _key(_seen(known.get(it.client), it)) != _key(known.get(it.client)))
 
 
 def without_names(trial: Trial) -> Trial:
@@ -188,8 +181,7 @@ def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, Clien
         if short is not None:
             names = [f"#{digits}" for digits in b64decode(short.digests).hex(" ", _DIGEST_BYTES).split()]
             for client, node, volume in zip(short.clients, names[::2], names[1::2], strict=False):
-                is_known = any(_digest(volume))
-                places.append(ClientPlace(client=client, node=node, volume=volume if is_known else None))
+                places.append(ClientPlace(client=client, node=node, volume=volume if any(_digest(volume)) else None))
         places += trial.places
         known = known | {place.client: _seen(known.get(place.client), place) for place in places}
         history.append((trial, known))
@@ -211,10 +203,9 @@ def judge_clients(recorded: Iterable[Trial], counted: Collection[Trial], noun: s
                 passes[client].setdefault(_key(place), (place, set()))[1].add(trial.pass_number)
     moved = []
     for client, seen in passes.items():
-        on_other_node = len({node for node, _ in seen}) > 1
-        cases = [(place.node if on_other_node else place.volume, numbers) for place, numbers in seen.values()]
+        what = "node" if len({node for node, _ in seen}) > 1 else "volume"
+        cases = [(getattr(place, what), numbers) for place, numbers in seen.values()]
         texts = [f"{quote(name, 120)} in {numbered(noun, numbers)}" for name, numbers in cases if name]
         if len(texts) > 1:
-            what = "node" if on_other_node else "volume"
             moved.append(client_value(client, 1, f"was replaced by one on another {what}: {first_few(texts, 3)}"))
     return evaluate(CLIENTS_CHANGED, moved)

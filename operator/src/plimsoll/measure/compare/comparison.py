@@ -172,10 +172,7 @@ Case = tuple[MetricComparison, Sample | None]
 
 
 def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
-    """Yield the cases that can be compared, and those that should be and cannot.
-
-    Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
-    """
+    """Yield what can or should be compared: metrics that the tool measures, with a value or gating."""
     trials = (counted(pair.baseline.status.trials), counted(pair.candidate.status.trials))
     both = [*trials[0], *trials[1]]
     repeated = [counted(result.status.trials) for (result,) in floor.runs_of([pair])] if floor.runs else None
@@ -247,10 +244,7 @@ def noise_note(deviation: float | None, metric: Metric, rule: RegressionRule) ->
 def means_of(
     samples: Sequence[Sample], between: Mapping[Group, BetweenVariance | None], rule: RegressionRule
 ) -> list[tuple[MeanComparison, Member | None]]:
-    """Return what is known of the mean changes of gating metrics of workloads with several points, and their tests.
-
-    The test is None if it is not possible. `between` may be empty.
-    """
+    """Return the mean changes of gating metrics of workloads with several points, and their tests; None without one."""
     gating, means = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group), []
     for (workload, operation, metric), members in gating.items():
         if len(members) == 1:
@@ -373,10 +367,7 @@ def compare_lines(known: MetricComparison, assessment: Assessment, rule: Regress
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
-    """Return the conclusion of a comparison: one Regression decides, and NoRegression takes all `deciding` ones.
-
-    Nothing may be `doubted` then. The `others` may be Inconclusive, because a mean includes them.
-    """
+    """Return the conclusion: one Regression decides, NoRegression takes all `deciding` ones and nothing `doubted`."""
     needed = {*deciding}
     if Conclusion.REGRESSION in needed.union(others):
         return Conclusion.REGRESSION

@@ -114,7 +114,6 @@ def _line(results: Sequence[BenchmarkResult]) -> Line | None:
 
 
 def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
-    """Return the means over trials, with the latencies that all of them have."""
     results = results_of(trials, operation)
     present = [result for result in results if result is not None]
     latencies = [result.latency for result in present]

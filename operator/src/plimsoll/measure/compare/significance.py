@@ -110,8 +110,7 @@ def log_change(baseline: Iterable[float], candidate: Iterable[float]) -> LogChan
 def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm (A Simple Sequentially Rejective Multiple Test Procedure, 1979), weighted.
 
-    If those below a level are rejected, the probability of any false rejection is at most that level, however the tests
-    depend on each other.
+    The probability of any false rejection is at most the level, however the tests depend on each other.
     """
     adjusted = [0.0] * len(p_values)
     left, worst = math.fsum(weights), 0.0
@@ -263,10 +262,7 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
 
 
 def between_variance_of_runs(runs: Iterable[Sequence[float | None]]) -> BetweenVariance | None:
-    """Return the noise between runs beyond the scatter of their trials, from the trials' values; None if it is unknown.
-
-    A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
-    """
+    """Return the noise between runs beyond the scatter of their trials; None if it is unknown."""
     usable = (values for run in runs if (values := complete(run)) and min(values) > 0)
     return between_variance_of_logarithms([*map(math.log, values)] for values in usable)
 

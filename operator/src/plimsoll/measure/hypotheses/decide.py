@@ -439,7 +439,6 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
 
 
 def _judged(hypothesis: Hypothesis, samples: list[Sample]) -> tuple[Judgement, list[Sample], str]:
-    """Judge by the attempts that count and by the first ones; return the worse judgement, its samples, and a note."""
     judgement, results = judge(hypothesis, samples), [sample.result for sample in samples]
     if judgement.interval is not None and (repeated := tuple(repeated_too_often("the selected points", results))):
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=repeated), samples, ""

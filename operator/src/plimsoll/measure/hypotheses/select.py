@@ -111,8 +111,7 @@ def select(
 ) -> list[SelectedPoint[P]]:
     """Return the points of a selector: one of each run, or for scaling one of each run and value of the axis.
 
-    `runs` belong to one scope, `field` is the selector's name in the hypothesis. SelectionError if the selector matches
-    no point of a run, or several.
+    `runs` belong to one scope. SelectionError if the selector, named `field`, matches no point of a run, or several.
     """
     if not runs:
         raise SelectionError(f"{field}: there are no runs")
@@ -224,7 +223,6 @@ def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | No
 
 
 def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[VariantRun[P]]) -> None:
-    """Refuse too few values, and values that a run lacks."""
     values = sorted({point.axis_value for point in selected if point.axis_value is not None})
     if len(values) < MINIMUM_AXIS_VALUES:
         present = listed(_values([selection.point for selection in selected], over))

@@ -194,7 +194,6 @@ def _same_everywhere(met: Sequence[bool], chance: float) -> float:
 
 
 def _normal(locations: Sequence[float], position: float, spread: float) -> list[float]:
-    """Return Phi((c - x) / s) for each location."""
     factor, erfc = math.sqrt(0.5) / spread, math.erfc
     return [0.5 * erfc((position - location) * factor) for location in locations]
 

@@ -139,9 +139,8 @@ def _scatter(operations: float, among: int) -> float:
 def mean_in_flight(loads: Iterable[tuple[float, float | None]]) -> float | None:
     """Return the mean number in flight by Little's law, from rates and mean nanoseconds; None if a mean is unknown."""
     pairs = [*loads]
-    if any(rate and mean is None for rate, mean in pairs):
-        return None
-    return sum(rate * (mean or 0.0) for rate, mean in pairs) / NANOSECONDS
+    is_known = all(mean is not None for rate, mean in pairs if rate)
+    return sum(rate * (mean or 0.0) for rate, mean in pairs) / NANOSECONDS if is_known else None
 
 
 def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
@@ -190,18 +189,16 @@ def omitted_arrivals(
 
 
 def _missing(whole: PartialLoad, explained: float = 0.0) -> float:
-    """Return how many operations were not achieved, without an explained share of all."""
     return max(0.0, 1 - whole.achieved / whole.offered - explained) * whole.operations
 
 
 def seconds_beyond(latencies: Iterable[Latency], nanoseconds: float) -> float:
     """Return by how many seconds all operations together took longer than this, at most; 0 without a histogram."""
-    beyond = 0.0
-    for latency in latencies:
-        for index, count in _counts(latency):
-            longest = max(bin_midpoint(index), (latency.max_nanoseconds or 0) if index == OPEN_BIN else 0)
-            beyond += count * max(0.0, longest - nanoseconds)
-    return beyond / NANOSECONDS
+    counts = (
+        (index, count, latency.max_nanoseconds or 0) for latency in latencies for index, count in _counts(latency)
+    )
+    longest = ((count, max(bin_midpoint(index), most if index == OPEN_BIN else 0)) for index, count, most in counts)
+    return sum(count * max(0.0, value - nanoseconds) for count, value in longest) / NANOSECONDS
 
 
 def late_operations(latency: Latency, nanoseconds: int) -> int:
@@ -257,9 +254,7 @@ def observed(
         return None
     total = whole.part_of(offer, offer.load, window.seconds, max(1, len(clients)))
     share = _highest_share(clients, takes_one=offer.depth == 1 and not offer.search) if offer.is_open_loop else None
-    omitted = [
-        omitted_arrivals(offer, loads, total, clients, objective) if share else 0.0 for objective in offer.objectives
-    ]
+    omitted = [omitted_arrivals(offer, loads, total, clients, it) if share else 0.0 for it in offer.objectives]
     return Observation(
         vary=offer.vary,
         whole=total,
@@ -306,12 +301,8 @@ def offered_load(offer: Offer, observation: Observation | None = None) -> Offere
     """Return the record of the offered load, and of what arrived, as far as known."""
     if observation is None:
         return OfferedLoad(offered=offer.load)
-    share = observation.depth_full_share
-    return OfferedLoad(
-        offered=offer.load,
-        achieved=observation.whole.achieved,
-        depth_full_percent=None if share is None else 100 * share,
-    )
+    share, achieved = observation.depth_full_share, observation.whole.achieved
+    return OfferedLoad(offered=offer.load, achieved=achieved, depth_full_percent=None if share is None else 100 * share)
 
 
 def probe_of(
@@ -342,43 +333,37 @@ def _parts(
     if offer.vary is Vary.RATE and len(offer.shares) > 1:
         rates = {load.operation: load.rates.iops for load in loads}
         for operation, share in offer.shares.items():
-            offered = offer.load * share
-            achieved = rates.get(operation, 0.0)
             yield PartialLoad(
                 operation=operation,
-                offered=offered,
-                achieved=achieved,
-                operations=offered * seconds,
+                offered=offer.load * share,
+                achieved=rates.get(operation, 0.0),
+                operations=offer.load * share * seconds,
                 pending=pending(offer, max(1, len(clients))),
             )
 
 
 def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float | None:
-    """Return the share of full depth of the client with the highest; None if an unknown one may be too high.
-
-    A depth of 1 (`takes_one`) is always full: there it is the share of arrivals that find an operation in flight, which
-    for random arrivals is that of the time (Wolff 1982, "Poisson arrivals see time averages").
-    """
+    """Return the share of full depth of the client with the highest; None if an unknown one may be too high."""
+    # A depth of 1 (`takes_one`) is always full: there it is the share of arrivals that find an operation in flight,
+    # which for random arrivals is that of the time (Wolff 1982, "Poisson arrivals see time averages").
     known = [client.in_flight if takes_one else client.depth_full_share for client in clients]
-    shares = [share for share in known if share is not None]
-    highest = max(shares, default=None)
+    highest = max((share for share in known if share is not None), default=None)
     is_full = highest is not None and highest >= MOST_DEPTH_FULL
-    return highest if is_full or len(shares) == len(clients) else None
+    return highest if is_full or None not in known else None
 
 
 def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | None:
     """Return the highest percentile of the operations; None if an unknown one decides whether the objective holds."""
     latencies = [_percentile(load, objective) for load in loads]
-    present = [latency for latency in latencies if latency is not None]
-    highest = max(present, default=0)
-    return highest if len(present) == len(latencies) or highest > objective.latency_nanoseconds else None
+    highest = max((latency for latency in latencies if latency is not None), default=0)
+    return highest if None not in latencies or highest > objective.latency_nanoseconds else None
 
 
 def _percentile(operation: OperationResult, objective: Objective) -> float | None:
     """Return a percentile in nanoseconds, infinity if it is too high for certain; None for too few operations."""
     latency = operation.latency
-    if objective.percentile in latency.percentiles:
-        return latency.percentiles[objective.percentile]
+    if (value := latency.percentiles.get(objective.percentile)) is not None:
+        return value
     beyond = math.floor(latency.count * (1 - Fraction(objective.percentile) / 100))
     is_beyond_the_end = latency.kind is LatencyKind.FULL and beyond >= MINIMUM_BEYOND
     is_late = late_operations(latency, objective.latency_nanoseconds) >= SURELY_LATE

@@ -141,8 +141,8 @@ def arrived_load(trial: Attempt, probe: Probe) -> float:
     In an open loop that is what arrived, unless the depth was full: what was completed, and what was in flight at the
     end: if that number grew evenly, twice the mean of Little's law.
     """
-    is_open = probe.depth_full_percent is not None
-    if not (is_open and probe.achieved and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}):
+    says_what_arrived = probe.depth_full_percent is not None and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}
+    if not (says_what_arrived and probe.achieved):
         return probe.offered
     in_flight, seconds = in_flight_of(trial.operations), trial.window.seconds if trial.window else 0.0
     left = 2 * in_flight / seconds if in_flight and seconds else 0.0
@@ -174,9 +174,8 @@ def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
     `broken` maps a load to whether its first trial broke; to False if the load yields too few operations to know that,
     because higher loads yield more.
     """
-    start = settings.offered(settings.start)
     # The start, and halves of it down to the lowest load.
-    descent = [start]
+    descent = [start := settings.offered(settings.start)]
     while descent[-1] > settings.lowest:
         descent.append(settings.offered(descent[-1] / 2))
     # The highest rung of the descent that is not known to break, or the lowest load.
@@ -201,8 +200,7 @@ def progress_of(probes: Sequence[TriedLoad], settings: Settings) -> Progress:
 
 def first_line_of(trials: Sequence[Attempt], settings: Settings, line: Line) -> Line | None:
     """Return the line as first attempts show it, with the ending of `line`; None if all of these count."""
-    first = first_attempts(trials)
-    if all(map(counts, first)):
+    if all(map(counts, first := first_attempts(trials))):
         return None
     probes = tried_loads([trial if counts(trial) else as_counted(trial) for trial in first])
     return progress_of(probes, settings).line.model_copy(update={"ending": line.ending})
@@ -352,5 +350,4 @@ class _Search:
         )
 
     def _made(self, ending: Ending | None = None) -> Line:
-        """Return the line before anything is known of it."""
         return Line(ending=ending, probes=len(self.probes), counted=len(self.counted), storm=self.settings.storm)

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
@@ -15,7 +14,7 @@ from plimsoll.measure.checks.repetitions import judge_clients
 from plimsoll.measure.line.curve import LINE_DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.observe import BROKEN
 from plimsoll.measure.line.search import Progress, arrived_load, counting_trials, tried_loads
-from plimsoll.measure.summary import judge_versions
+from plimsoll.measure.summary import PointNumbers, judge_versions
 from plimsoll.measure.text import count_text, first_few, number_text, percent_text
 
 _WHY = {
@@ -51,16 +50,7 @@ _DOUBTS = {
 _NEAR = 1.5  # loads within this factor of the line, or within its interval, are next to it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineNumbers:
-    """The line of a point, with the verdict and the findings of a search that ended."""
-
-    line: Line
-    verdict: Verdict
-    findings: tuple[Finding, ...]
-
-
-def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers:
+def summarise_search(trials: Sequence[Trial], progress: Progress) -> PointNumbers:
     """Summarise the trials of a search that has come this far."""
     line, good, last = progress.line, counting_trials(trials), [*last_attempts(trials).values()]
     doubts: tuple[Finding, ...] = ()
@@ -90,7 +80,7 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
             *replication,
         ]
     )
-    return LineNumbers(line=line, verdict=verdict_of(findings), findings=findings)
+    return PointNumbers(summary=None, verdict=verdict_of(findings), findings=findings)
 
 
 def _matters(trial: Trial, line: Line) -> bool:
@@ -114,8 +104,7 @@ def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
     A bound needs a trial that ended on its side. A result of several runs has no loads: each run was checked by itself.
     The calm line with its ends is shown by its own trials.
     """
-    probes = tried_loads(trials)
-    if not probes or line.ending is Ending.EQUALS_CALM:
+    if not (probes := tried_loads(trials)) or line.ending is Ending.EQUALS_CALM:
         return ""
     estimate, counting = line.estimate, [probe for probe in probes if probe.counts]
     met = any(not probe.is_broken and (not estimate or probe.load <= estimate) for probe in counting)
@@ -175,7 +164,6 @@ def _result_text(line: Line, search: LineSearch, condition: str) -> str:
 
 
 def _while_text(storm: Line) -> str:
-    """Return when a storm line holds: `while 1 OSD is out`; it does not say before its first probe."""
     if storm.storm is None:
         return "while OSDs are away"
     away = "1 OSD is" if storm.storm.count == 1 else f"{storm.storm.count} OSDs are"
@@ -217,11 +205,11 @@ def is_known(line: Line) -> bool:
 def load_text(line: Line, search: LineSearch) -> str:
     """Return the line with half the width of its interval, or its bound: `12,400 ± 600`, `more than 200,000`."""
     low, high, estimate = line.low, line.high, line.estimate
-    if estimate is not None:
-        if low is None or high is None or not low <= estimate <= high:
-            return f"about {rounded_load(estimate)}"
+    if estimate is not None and low is not None and high is not None and low <= estimate <= high:
         half = (high - low) / 2
         return f"{_at_precision(estimate, half)} ± {_at_precision(half, half)}"
+    if estimate is not None:
+        return f"about {rounded_load(estimate)}"
     if low is not None and high is not None:
         return f"between {rounded_load(low)} and {rounded_load(high)}"
     if low is not None:
@@ -307,11 +295,8 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
 def probes_made(line: Line) -> str:
     """Return the number of probes, and how many count if not all do: `17 probes, 16 of which count`."""
     made = count_text(line.probes, "probe")
-    if line.counted == line.probes:
-        return made
-    if not line.counted:
-        return f"{made}, none of which counts"
-    return f"{made}, {line.counted} of which {'counts' if line.counted == 1 else 'count'}"
+    count = f"{line.counted or 'none'} of which count{'s' * (line.counted < 2)}"  # noqa: PLR2004 - a plural
+    return made if line.counted == line.probes else f"{made}, {count}"
 
 
 def rounded_load(load: float) -> str:

@@ -121,10 +121,9 @@ class DeleteRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetRun:
-    """Get a run by its name from the API server, not from a cache.
+    """Get a run by its name from the API server, not from a cache. Outcome: `Absent` if there is none.
 
-    Outcome: `Absent` if there is none, the `OwnedRun` if it has the UID or the suite owns it and it measures what is
-    asked for, otherwise `RunRefusal` with `is_taken`.
+    The `OwnedRun` if it has the UID, or if the suite owns it and it measures this; else `RunRefusal` with `is_taken`.
     """
 
     name: str

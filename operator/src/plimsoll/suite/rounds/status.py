@@ -1,6 +1,6 @@
 """A suite's status: its conditions, and texts for people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -9,7 +9,6 @@ from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.status import SuiteCondition, set_condition
 from plimsoll.api.suite_status import ActiveRound, Cause, RoundVerdict, SuiteDisplay, round_name
-from plimsoll.measure.text import first_few
 from plimsoll.suite.rounds.observed import (
     JUDGED,
     Checked,
@@ -53,10 +52,7 @@ _CHECKING = _fact(SuiteReason.CHECKING_VARIANTS, "the API server checks the run 
 def facts_of(
     seen: Observed, state: State, due: Cause | None, request: Request | None
 ) -> Mapping[SuiteConditionType, Fact]:
-    """Return the conditions by type. Reconciling and Stalled exist only if they are True.
-
-    `due` is the cause of a round that cannot start yet. `request` is the next one, even while it waits to be repeated.
-    """
+    """Return the conditions by type, Reconciling and Stalled only if True; `due` causes a round that has to wait."""
     suite, regressed = seen.suite.specification.suite, _regressed(state)
     is_active = suite is not None and not suite.spec.suspend
     change, active = None, state.round
@@ -88,14 +84,13 @@ def refused_check(seen: Observed) -> Checked | None:
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
-    """Return why the suite cannot measure until someone intervenes; None if it can."""
     if lost := lost_runs(seen, seen.suite.status):
-        rounds = first_few([*map(round_name, dict.fromkeys(run.minute for run in lost))], _MAX_MINUTES)
+        rounds = _first([*map(round_name, dict.fromkeys(run.minute for run in lost))], _MAX_MINUTES)
         message = (
             f"there are runs of rounds that the status does not have ({rounds}), because it was lost or set back; "
             "nothing is measured or deleted until the status is restored from a backup, or these runs are deleted: "
             f"kubectl delete benchmarkruns -n {seen.suite.namespace} "
-            f"{first_few([run.name for run in lost], _MAX_RUNS, ' ')}"
+            f"{_first([run.name for run in lost], _MAX_RUNS, ' ')}"
         )
         return _fact(SuiteReason.STATUS_LOST, message)
     if problem := seen.suite.specification.problem:
@@ -109,6 +104,10 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     if refusal.is_taken:
         return _fact(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
     return _fact(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
+
+
+def _first(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    return separator.join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
 
 
 def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
@@ -156,7 +155,7 @@ def _ready(seen: Observed, state: State, due: Cause | None) -> Fact:
         fact = _fact(SuiteReason.IDLE, f"the next round starts at {next_time}" if next_time else "no round is due")
     if not (strange := strange_runs(seen, state)):
         return fact
-    names = first_few([run.name for run in strange], _MAX_RUNS)
+    names = _first([run.name for run in strange], _MAX_RUNS)
     message = f"{fact.message}; ignored, because the suite cannot have created them before their time: {names}"
     return replace(fact, message=message)
 
@@ -189,7 +188,6 @@ def _regressed(state: State) -> Fact:
 
 
 def _not_measured(state: State) -> Fact | None:
-    """Return the last change or request if its round failed; None if it did not, or a later round was evaluated."""
     for ended in state.rounds:
         if ended.verdict in JUDGED:
             return None

@@ -143,7 +143,6 @@ def _progress(seen: Observed) -> tuple[State, tuple[Event, ...], Cause | None]:
 
 
 def _advance(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
-    """Return the round after all turns that are over."""
     while not active.is_measured:
         member = members[active.children.done]
         was_seen = active.current == member.name and active.current_uid is not None
@@ -252,7 +251,6 @@ def _open_round(
 
 
 def _runs_by_variant(members: Sequence[Member], runs: Iterable[OwnedRun | None]) -> Mapping[str, Mapping[str, str]]:
-    """Return names and UIDs of the runs with numbers, by the name of every variant."""
     with_numbers = [run for run in runs if run is not None and run.is_finished and run.has_numbers]
     variants = dict.fromkeys(member.turn.variant for member in members)
     return {variant: {run.name: run.uid for run in with_numbers if run.variant == variant} for variant in variants}
@@ -390,7 +388,6 @@ def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: Activ
 
 
 def _pause_seconds(seen: Observed, request: Request) -> float:
-    """Return how long a request that was refused has to wait; 0 if it was not."""
     refusal, checked = recorded_refusal(seen, request), refused_check(seen)
     if refusal is not None:
         passed, pause = seen.now - refusal.time, _RETRY

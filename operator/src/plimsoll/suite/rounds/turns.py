@@ -1,7 +1,6 @@
-"""The rounds of a suite: the turns of one and the runs that measure them, the baseline, and which rounds are kept.
+"""The rounds of a suite: turns and their runs, the baseline of later rounds, and which rounds are kept.
 
-The baseline is the accepted rounds that later rounds are compared with. A replaced baseline is remembered until the new
-one is established; naming one of its rounds restores it.
+A replaced baseline is remembered until the new one is established; naming one of its rounds restores it.
 """
 
 from collections.abc import Mapping
@@ -48,10 +47,7 @@ def start_baseline(state: State, chosen: EndedRound) -> State:
 
 
 def settle_baseline(state: State) -> State:
-    """Return the state with one baseline, its pinned rounds, and the former one as long as it is needed.
-
-    The first accepted round that measures something else replaces all earlier ones.
-    """
+    """Return the state with the last accepted digest as baseline, its pinned rounds, and the former one if needed."""
     accepted = [ended for ended in state.rounds if ended.accepted]
     baseline = {ended.minute for ended in accepted if ended.digest == accepted[0].digest}
     state = _replaced(state, baseline)
@@ -81,7 +77,6 @@ def open_regression(state: State) -> EndedRound | None:
 
 
 def _replaced(state: State, baseline: AbstractSet[int]) -> State:
-    """Return the state with another baseline, given by its minutes."""
     dismissed = {ended.minute for ended in state.rounds if ended.accepted} - baseline
     former = _former(state) - baseline
     if not dismissed:
