@@ -94,9 +94,9 @@ class Steadiness(Model):
 
     state: SteadinessState
     """NotSteady if the change is above its limit, 0.1 for rates and 0.2 for percentiles of latency, and above six
-    standard deviations of chance. A part below a fifth of the window (in its middle a third), or any part of fewer than
-    ten intervals, counts only as a burst of the rate that raises the mean by more than a fifth of it above the rest, or
-    two fifths if the intervals are fewer than ten. Steady if there are ten intervals or more and the change is
+    standard deviations of chance. A part below a fifth of the window (in its middle a third), and any part
+    of a window of fewer than ten intervals, counts only as a burst whose rate is above the rest by more than a fifth of
+    the mean, in such a window by more than two fifths. Steady if there are ten intervals or more and the change is
     certainly below twice its limit. Otherwise Unknown: chance is too large for the number of operations and the length
     of the window."""
     start_seconds: float

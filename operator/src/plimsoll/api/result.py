@@ -135,7 +135,7 @@ class Stalls(Model):
     seconds: float
     """Seconds in which no client completed an operation."""
     worst_client_seconds: float
-    """The same for the client with the longest stall."""
+    """The same for the client with the most such seconds, including stalls that do not count."""
     worst_client: Count | None = None
     """Number of that client; absent if no client stalled."""
 

@@ -133,6 +133,7 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         intake=intake,
         window=window,
         span=common or whole,
+        calm=calm,
         operations=operations,
         standstill=calm_standstill,
         steadiness=steadiness,

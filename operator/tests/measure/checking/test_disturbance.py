@@ -8,7 +8,7 @@ import pytest
 
 from measure.checking.test_cluster import LENGTH, START, look, looks, reasons, trial, watch
 from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome
-from plimsoll.api.names import Cause, Operation, Verdict
+from plimsoll.api.names import Cause, LatencyKind, Operation, Verdict
 from plimsoll.api.run import Disturbance
 from plimsoll.api.storage import DisturbedOsds
 from plimsoll.ceph.disturbance import clean_after
@@ -16,7 +16,7 @@ from plimsoll.ceph.watch import ClusterSample, ClusterWatch, Outage, PoolCounter
 from plimsoll.measure.checks.judge import cause_of
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.intake import Offer
-from plimsoll.measure.sample import LatencySlices
+from plimsoll.measure.sample import Cells, LatencySample, LatencySlices
 from plimsoll.measure.timeline import Interval, Share
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import (
@@ -365,3 +365,19 @@ def test_operations_that_wait_from_the_start_of_a_phase_on_are_in_it(
 
 def test_an_undisturbed_trial_has_no_phases() -> None:
     assert trial(watch(*looks())).disturbance is None
+
+
+def test_a_change_before_the_disturbance_is_told_as_part_of_the_time_before_it() -> None:
+    rates = (*[200.0] * (BEGIN // 2), *[100.0] * (LENGTH - BEGIN // 2))
+    cells = Cells(width_nanoseconds=SECOND, ios=rates, bytes=tuple(rate * BLOCK for rate in rates))
+    ios = int(sum(rates))
+    mean = LatencySample(kind=LatencyKind.MEAN_ONLY, count=ios, mean_nanoseconds=1e7, max_nanoseconds=10**7)
+    wrote = operation(operation=Operation.WRITE, ios=ios, bytes=ios * BLOCK, cells=cells, latency=mean)
+    measured = measurement(wrote, runtime=LENGTH * SECOND)
+    numbers = measure(
+        *(document(client, measured) for client in range(2)),
+        runtime_seconds=LENGTH,
+        cluster=watch(*suffering(), outage=OUTAGE),
+        disturbance=DISTURBANCE,
+    )
+    assert "400 in the first 10 s of 20 s, 200 in the rest" in only(numbers, "NotSteady").message

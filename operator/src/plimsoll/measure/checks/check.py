@@ -141,9 +141,10 @@ class Evidence:
     intake: Intake  # `intake.receive`
     window: Window | None  # `timeline.window_of`
     span: Interval | None  # the common window, or the whole run for a tool without one; None if no client measured
+    calm: Interval | None  # the common window, of a disturbed trial the part before; None for a tool without one
     operations: tuple[OperationResult, ...]  # `rates.rates_of`; with `steadiness.latency_steadiness`
-    standstill: Standstill | None  # `stalls.standstill_of`; None if it is unknown
-    steadiness: Steadiness | None  # `steadiness.rate_steadiness`; None if it is not judged
+    standstill: Standstill | None  # `stalls.standstill_of` within `calm`; None if it is unknown
+    steadiness: Steadiness | None  # `steadiness.rate_steadiness` within `calm`; None if it is not judged
     observation: Observation | None  # `observe.observed`; None if the trial shows nothing of an offered load
 
     @property

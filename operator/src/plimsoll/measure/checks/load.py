@@ -111,16 +111,17 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
     what=(
         "standard deviations of chance by which a part of the window differs from the rest, beyond "
         f"{100 * steadiness.MAX_RATE_CHANGE:g} % of the mean (of a 99th percentile, or a median at a set rate, "
-        f"{100 * steadiness.MAX_LATENCY_CHANGE:g} %). Parts below a fifth of the window (in its middle a third), or of "
-        f"fewer than ten intervals, count only as a burst that raises the mean by {100 * steadiness.MAX_SHIFT:g} % "
-        f"({100 * steadiness.MAX_SHIFT_OF_FEW:g} % of fewer than ten). Not with until DataSetDone, or a search by rate"
+        f"{100 * steadiness.MAX_LATENCY_CHANGE:g} %). Parts below a fifth of the window (in its middle a third), and "
+        "all parts of a window of fewer than ten intervals, count only as a burst whose rate is above the rest by "
+        f"{100 * steadiness.MAX_SHIFT:g} % of the mean ({100 * steadiness.MAX_SHIFT_OF_FEW:g} % in such a window). Not "
+        "with until DataSetDone, or a search by rate"
     ),
     suspect=steadiness.LEAST_DEVIATIONS,
     remedy="look for what happened at that time, lengthen ramp and runtime, and set prepare.precondition for flash",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
     """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`)."""
-    rate, window = evidence.steadiness, evidence.window
+    rate, calm = evidence.steadiness, evidence.calm
     judged: list[tuple[Steadiness | None, str, Callable[[float], str]]] = [
         (rate, f"{evidence.facts.quantities.unit}/s", number_text)
     ]
@@ -129,8 +130,8 @@ def not_steady(evidence: Evidence) -> CheckedValues:
             judged.append((result.p50_steadiness, f"{result.operation} p50", format_duration))
             judged.append((result.p99_steadiness, f"{result.operation} p99", format_duration))
     for measured, quantity, show in judged:
-        if measured is not None and window is not None:
-            text = steadiness.steadiness_text(measured, quantity, show, window.seconds)
+        if measured is not None and calm is not None:
+            text = steadiness.steadiness_text(measured, quantity, show, calm.length / NANOSECONDS)
             value = steadiness.deviations_of(measured)
             yield CheckedValue(value=value, detail=f"{text} and {number_text(value)} standard deviations of chance")
 

@@ -261,7 +261,7 @@ def means_of(
         elif between and noise is None:
             problem = _UNKNOWN_NOISE
         change = None if problem else change_of(baseline.values(), candidate.values(), noise)
-        note = noise_note(math.sqrt(change.variances[0]), metric, rule) if change else problem
+        note = noise_note(math.sqrt(max(change.variances)), metric, rule) if change else problem
         known = MeanComparison(
             workload=workload,
             operation=operation,
@@ -426,9 +426,10 @@ def compare(
 ) -> Comparison:
     """Compare two runs, point by point as matched; RepeatsError if they are the same run.
 
-    Of the comparisons by the attempts that count and by the first attempts, the worse one is returned. `floor` are
-    repeated runs without a change. `first` are the same points with the first attempts of all runs, if the results of
-    `matching` stand for several runs; None to take them from `matching`.
+    Inconclusive if too many attempts were replaced: the others are a selection. Otherwise, of the comparisons by the
+    attempts that count and by the first attempts, the worse one is returned. `floor` are repeated runs without a
+    change. `first` are the same points with the first attempts of all runs, if the results of `matching` stand for
+    several runs; None to take them from `matching`.
     """
     floor = floor or Floor()
     sides = ([pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs])
@@ -510,7 +511,8 @@ def _metric(
     known, sample = case
     in_mean = (pair.baseline.spec.workload, known.operation, known.metric) in means
     # Of several points the scatter of their mean decides, and has a note of its own.
-    noise = "" if in_mean else noise_note(known.baseline.deviation, known.metric, rule)
+    deviations = [side.deviation for side in (known.baseline, known.candidate) if side.deviation is not None]
+    noise = "" if in_mean else noise_note(max(deviations, default=None), known.metric, rule)
     known = known.model_copy(update={"in_mean": in_mean, "notes": (*known.notes, noise) if noise else known.notes})
     if sample is None:
         return known
