@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from plimsoll import __version__
-from plimsoll.kube import client, connection
+from plimsoll.kube import client, port
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.port import (
     CredentialsError,
@@ -97,7 +97,7 @@ async def test_a_list_goes_through_all_pages(real: AioKube, namespace: str, monk
 async def test_a_kind_may_come_and_go(
     real: AioKube, apiserver: ApiServer, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(port, "_FIRST_PAUSE_SECONDS", 0.05)
     group = f"{namespace}.example.com"
     pool = Kind(api_version=f"{group}/v1", kind="Pool")
     obj = {"apiVersion": pool.api_version, "kind": "Pool", "metadata": {"name": "p", "namespace": namespace}}
