@@ -1,8 +1,8 @@
 """Idle time of a client, or of all clients together: stalls, and freezes, in which all operations in flight wait.
 
 - A stall is 2 s or more without a completion; or 1 s or more in which 20 operations should have completed (with fewer
-  than 8 in flight, 150 divided by their number). Of a tool that reports completions only in intervals (`cells`, usually
-  seconds), every empty interval is a stall.
+  than 8 in flight, 150 divided by their number; where that is unknown, 150). Of a tool that reports completions only in
+  intervals (`cells`, usually seconds), every empty interval is a stall.
 - A freeze is shorter than 1 s, and as many operations should have completed in it. If pauses are so frequent that the
   99th percentile shows them, only one of 0.5 s or three times their mean is a freeze.
 

@@ -107,7 +107,10 @@ def rolled_up(findings: Iterable[tuple[int, Iterable[Finding]]], noun: str) -> I
 
 
 def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:
-    """Return one finding for all values that fail the check, worded by the worst of them; none if all pass."""
+    """Return one finding of a trial for all values that fail the check, worded by the worst; none if all pass.
+
+    `trial.measure_round` derives the trial's verdict, `summary.summarise` that of the point, from trials that count.
+    """
     if not (bad := [item for item in values if check.fails(item.value)]):
         return ()
     worst = max(bad, key=lambda item: check.badness(item.value))

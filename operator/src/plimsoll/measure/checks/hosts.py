@@ -92,7 +92,7 @@ def client_cpu_saturated(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="NodeCpuSaturated",
-    what="part of the time in which the node's CPUs were busy",
+    what="part of the time in which the CPUs of a client's node were busy, on average",
     unit="%",
     suspect=90,
     remedy="remove other load, or spread the clients over more or other nodes (spec.clients.nodeSelector); latencies "

@@ -244,7 +244,7 @@ LINK_OUTLIER = Check(
 
 LOCAL_PAIRS = Check(
     reason="LocalPairs",
-    what="pairs of clients on one node, whose traffic is not in the rates, beside other pairs or without any",
+    what="pairs of clients on one node: their traffic crosses no network, and is not in the rates",
     suspect=0,
     remedy="use as many nodes as clients and servers, or pairing EachPair; such pairs do not measure the network",
 )
@@ -252,7 +252,7 @@ LOCAL_PAIRS = Check(
 
 ROUND_TRIP_OUTLIER = Check(
     reason="LinkOutlier",
-    what="usual median round trip of the other pairs, in percent of that of a pair; below 0.2 ms it counts as 0.2 ms",
+    what="usual median round trip of the other pairs, in percent of a pair's own; one below 0.2 ms counts as 0.2 ms",
     unit="%",
     # Racks, virtual switches and sleeping processors make healthy round trips two to three times as long as others.
     suspect=20,

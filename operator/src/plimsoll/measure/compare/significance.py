@@ -25,8 +25,8 @@ MINIMUM_RUNS = 2
 REGRESSION_LEVEL = 0.02  # probability of any false alarm, one-sided and adjusted; the threshold makes them rarer
 ROUND_LEVEL = 0.01  # the same of a round of a suite
 _LEVEL = 1 - CONFIDENCE
-"""One-sided and adjusted, a change beyond the threshold is suspected; one-sided and not adjusted, `NoRegression`
-excludes one; two-sided and not adjusted, a metric that does not gate has changed."""
+"""Of three tests: that a change is beyond the threshold (one-sided, adjusted), that it is not (`NoRegression`:
+one-sided, not adjusted), and that a metric that does not gate has changed at all (two-sided, not adjusted)."""
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100  # no more trials than this are recommended: the measurement has to scatter less
 
