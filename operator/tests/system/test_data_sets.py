@@ -62,7 +62,7 @@ def test_a_whole_device_is_discarded_before_each_trial(
             settling = run.wait_for(
                 lambda: s if (s := run.state) and (s.phase, s.trials_done) == (RunPhase.SETTLING, done) else None  # noqa: B023 - called at once
             )
-            assert settling.message.startswith(f"new data set for whole-000 pass {done} attempt ")
+            assert settling.message.startswith(f"new data set for whole-000 pass {done}")
             assert allocated(backing) < DEVICE_BYTES / 10
             run.wait_for(lambda: allocated(backing) > DEVICE_BYTES / 4)
         run.complete()
