@@ -40,7 +40,7 @@ def test_all_is_well_until_a_quota_leaves_no_room(cluster: Cluster, namespace: s
     assert findings["Operator"]["text"].startswith("plimsoll-system/plimsoll: ")
     assert findings["Pod Security"]["text"].startswith("enforces restricted: ")
     assert findings["Watched"]["text"] == "all namespaces"
-    assert findings["Nodes"]["text"] == "2 of 3 nodes for pods"
+    assert findings["Nodes"]["text"].startswith("2 of 3 nodes for pods, ")
     assert findings[f"StorageClass {STORAGE_CLASS}"]["text"].startswith("plimsoll.dev/volumes, WaitForFirstConsumer")
     assert any(check.startswith("Rook rook-ceph") for check in findings)
 
@@ -48,5 +48,6 @@ def test_all_is_well_until_a_quota_leaves_no_room(cluster: Cluster, namespace: s
     cluster.apply({**quota, "spec": {"hard": {"pods": "0"}}})
     code, findings = examine(cluster, namespace)
     assert code == 1
+    assert findings["New pod"]["state"] == "problem"
     assert "leaves no room for a run (pods: " in findings["Quota tight"]["text"]
     assert findings["Quota tight"]["fix"] == f"kubectl --namespace {namespace} edit resourcequota tight"

@@ -44,7 +44,7 @@ def test_one_command_measures_a_storage_class_and_leaves_nothing(cluster: Cluste
     )
     assert done.returncode in {0, 5}, done
     assert f"Target     storageClass/{STORAGE_CLASS}" in done.stdout
-    (ending,) = re.findall(r"^Run \S+ (?:succeeded|did not succeed): (\w+): ", done.stdout, re.MULTILINE)
+    (ending,) = re.findall(r"^Run \S+ (?:ended|did not succeed): (\w+): ", done.stdout, re.MULTILINE)
     assert ending in MEASURED
     # The width decides where the label is. Where every trial is Invalid, there are no numbers to show.
     row = re.search(r"^randread +(?:randread 256Ki qd1 +)?1 +read ", done.stdout, re.MULTILINE)

@@ -17,6 +17,7 @@ from plimsoll.cli.diagnosis import (
     Finding,
     Hidden,
     State,
+    client_pod,
     diagnose,
 )
 from plimsoll.cli.doctor import check_machine, judge_engine, judge_fio, judge_host
@@ -296,6 +297,14 @@ def test_pod_security_names_the_profile(changes: Document, text: str) -> None:
     (finding,) = (each for each in diagnose(replace(HEALTHY, **changes)) if each.check == "Pod Security")
     assert finding.state is State.OK
     assert finding.text.startswith(text)
+
+
+def test_the_pod_that_is_tried_has_no_labels_that_only_the_operator_may_set() -> None:
+    defaults = PodDefaults(labels={"team": "storage"})
+    pod = client_pod(replace(HEALTHY, settings=replace(SETTINGS, pod_defaults=defaults)))
+    assert pod is not None
+    assert pod["metadata"]["labels"] == {"sidecar.istio.io/inject": "false", "team": "storage"}
+    assert not any(key.startswith("plimsoll.dev/") for key in pod["metadata"]["annotations"])
 
 
 def test_a_static_class_counts_its_volumes() -> None:

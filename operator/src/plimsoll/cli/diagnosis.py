@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from plimsoll.api.names import RESULT_KIND, RUN_KIND, SUITE_KIND
+from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.quantity import parse_amount
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
@@ -47,6 +47,7 @@ _DEFAULT_NAMESPACE = "plimsoll-system"
 _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _CHECK_CSI = "kubectl get csidrivers,csinodes; kubectl get daemonsets --all-namespaces   # and install the CSI driver"
+_RESERVED = (f"{GROUP}/", "app.kubernetes.io/")
 _UNOBSERVED_SECONDS = 30
 _CLOCK_SECONDS = 2.0  # the API server writes times without fractions
 _LEASE_SLACK_SECONDS = 5.0  # the clocks of the leader and of the API server differ
@@ -399,7 +400,12 @@ def client_pod(facts: Facts) -> dict[str, Any] | None:
         return None
     plan = make_plan(run.document, seed=0, runner_image=settings.runner_image)
     template = client.job(run, plan, settings, client=0, attempt=0)["spec"]["template"]
-    metadata = template["metadata"] | {"name": "plimsoll-doctor", "namespace": facts.namespace}
+    # Only the operator may set the others.
+    metadata: dict[str, Any] = {
+        field: {key: value for key, value in values.items() if not key.startswith(_RESERVED)}
+        for field, values in template["metadata"].items()
+    }
+    metadata |= {"name": "plimsoll-doctor", "namespace": facts.namespace}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
