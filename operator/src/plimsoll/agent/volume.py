@@ -275,7 +275,7 @@ class SharedFileVolume(SharedVolume):
         return VolumeTarget(kind=VolumeKind.FILE, path=path, size=size, offset=client * size, shared=True)
 
     def occupied_bytes(self, target: VolumeTarget) -> int:
-        """Return how many bytes of the region are not holes; those of others are not this client's."""
+        """Return how many bytes of this client's region are not holes."""
         offset, end, occupied = target.offset, target.offset + target.size, 0
         try:
             with Path(target.path).open("rb") as file:

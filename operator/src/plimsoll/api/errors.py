@@ -131,7 +131,7 @@ class Problem:
 
 
 class SpecError(ValueError):
-    """An invalid document, with its `problems` in order; those of a model's validator are relative to the model."""
+    """An invalid document, with its `problems` in order. A model's validator names fields relative to the model."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
