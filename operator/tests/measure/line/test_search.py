@@ -381,6 +381,15 @@ def test_loads_with_too_few_operations_are_climbed_over_once(known_from: int) ->
     assert uncounted == sorted(set(uncounted))
 
 
+def test_a_first_load_that_breaks_by_chance_does_not_end_a_search_above_loads_with_too_few_operations() -> None:
+    def lapsing(load: float, number: int, chance: random.Random) -> Observation:
+        return linear(470, 0.02)(load if number else 10 * load, number, chance)
+
+    found = [search(sparse(lapsing, 340), Settings(start=400, limit=3_200), seed) for seed in range(10)]
+    assert {line.ending for line, _ in found} == {Ending.PRECISE}
+    assert max(sum(not probe.counts for probe in probes) for _, probes in found) <= 4
+
+
 def test_it_gives_up_where_only_loads_above_the_line_have_enough_operations() -> None:
     line, probes = search(sparse(linear(7_000, 0.02), 12_000), SETTINGS, 1)
     assert (line.ending, line.estimate, line.low) == (Ending.PROBES_DO_NOT_COUNT, None, None)

@@ -5,8 +5,8 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 1. a ladder of loads brackets the line (`next_rung`);
 2. then each load is chosen to leave the least variance of the line's position (`curve`), and every third one next to
    that load, to show how much the storage scatters; where the line seems to be beyond the highest or the lowest load,
-   that load is repeated until this is proven (`claim_e_value`); above a load with too few operations for a percentile
-   higher ones are tried;
+   that load is repeated until this is proven (`claim_e_value`). The lowest load is then the lowest with enough
+   operations for the percentiles, which is found by halving the gap above the loads with too few;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again: it may not
    be a lapse but a load that the storage handles worse than higher ones;
 4. the end checks whether there is one line, and whether it moved (`exception_bayes_factor`, `drift_bayes_factor`).
@@ -49,7 +49,7 @@ _FAR = 3  # this many spreads from the line nearly all trials have the same outc
 _CHECKS = 5  # trials at a load far from the line, half or more with the other outcome
 _MOST_VAIN = 4  # probes that do not count, in a row or at one load; more would not either, each had three attempts
 _ARRIVED = 0.99  # by chance, this part of a load arrives in nearly every trial with many operations
-_CLIMB = 1.1  # loads exceed one with too few operations by this much, since their number scatters by a few percent
+_GAP = 1.1  # loads are this far above one with too few operations, since their number scatters by a few percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,19 +256,23 @@ class _Search:
         return median, low, high
 
     @cached_property
+    def enough(self) -> float:
+        """The lowest load of a probe that counts; infinite if none does."""
+        return min((probe.offered for probe in self.counted), default=math.inf)
+
+    @cached_property
     def sparse(self) -> set[float]:
         """The loads that yield too few operations: below all loads that count, since chance explains it elsewhere."""
-        lowest = min((probe.offered for probe in self.counted), default=math.inf)
-        return {probe.offered for probe in self.probes if probe.has_too_few and probe.offered < lowest}
+        return {probe.offered for probe in self.probes if probe.has_too_few and probe.offered < self.enough}
 
     @cached_property
     def least(self) -> float:
         """The lowest load that yields enough operations, as far as that is known; below it nothing can be learned."""
-        if not self.sparse:
+        if not self.sparse or not self.counted:
             return self.settings.lowest
-        climbed = self.settings.offered(max(self.sparse) * _CLIMB)
-        higher = max(climbed, self.settings.offered(max(self.sparse) + self.settings.step))
-        return min(higher, *(probe.offered for probe in self.counted))
+        sparse = max(self.sparse)
+        middle = math.sqrt(sparse * self.enough) if self.enough > _GAP * sparse else self.enough
+        return min(max(self.settings.offered(middle), self.settings.offered(sparse + self.settings.step)), self.enough)
 
     def _is_vain(self, probe: TriedLoad) -> bool:
         return not probe.counts and (probe.offered not in self.sparse or not probe.has_too_few)
@@ -282,11 +286,10 @@ class _Search:
             return Ending.NEVER_BROKE
         if low >= highest:
             return None
-        if high <= self.least > lowest:
-            return Ending.PROBES_DO_NOT_COUNT
-        if high <= lowest:
-            at_lowest = [probe.is_broken for probe in self.counted if probe.offered == lowest and not probe.is_short]
-            return Ending.BROKEN_AT_FIRST if claim_e_value(at_lowest) >= NEEDED else None
+        if high <= self.least:
+            at_least = [probe.is_broken for probe in self.counted if probe.offered == self.least and not probe.is_short]
+            proven = Ending.BROKEN_AT_FIRST if self.least == lowest else Ending.PROBES_DO_NOT_COUNT
+            return proven if claim_e_value(at_least) >= NEEDED else None
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
 
