@@ -83,6 +83,7 @@ def manifest(job: str, **options: str | None) -> str:
     if "rook" not in given:
         # The operator chooses the only cluster that is allowed.
         text = re.sub(r"^ *(rook: {)?cluster: .*\n", "", text, flags=re.MULTILINE)
+        text = text.replace(f"{_ROOK}: [bench]}}}}\n", f"{_ROOK}: [bench]}}}} # NAMESPACE/NAME of your CephCluster\n")
     decode_file(Path(job), read_manifest(text))
     return text
 
