@@ -238,7 +238,7 @@ def test_different_runs_are_refused_with_their_differences() -> None:
     assert "differ; --allow-different compares them anyway" in text
     assert "identity toolVersions: - -> fio-3.40, at w-000" in text
     text = compare("baseline", "other", "--allow-different")
-    assert "identity toolVersions" in text
+    assert "The runs differ in (baseline -> candidate):\nidentity toolVersions" in text
     assert text.splitlines()[-1] == "NoRegression"
 
 

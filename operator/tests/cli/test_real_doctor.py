@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,13 @@ def test_whether_a_client_fits_is_asked_of_the_api_server(installed: Bench, hard
     finding = examine(installed, config=installed.config(), code=Exit.ERROR)["New pod"]
     assert finding["state"] == ("problem" if refusal else "ok"), finding
     assert refusal in finding["text"]
+
+
+def test_what_the_api_server_cannot_answer_is_unknown_and_no_refusal(installed: Bench) -> None:
+    findings = examine(replace(installed, namespace="absent"), config=installed.config(), code=Exit.ERROR)
+    for check in ("New run", "New pod"):
+        assert findings[check]["state"] == "unknown", findings
+        assert '"absent" not found' in findings[check]["text"]
 
 
 def test_a_storage_class_that_does_not_exist_is_named(installed: Bench) -> None:

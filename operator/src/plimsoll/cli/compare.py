@@ -79,6 +79,8 @@ def likeness_lines(likeness: Likeness) -> Iterator[str]:
         yield text
     if not likeness.differences and not likeness.unknown:
         yield "The recorded settings of the runs do not differ."
+    if likeness.differences:
+        yield "The runs differ in (baseline -> candidate):"
     for difference, points in likeness.differences:
         change = f"{value_text(difference.baseline)} -> {value_text(difference.candidate)}"
         yield f"{difference.part} {difference.key}: {change}, at {first_few(points, 1)}"

@@ -29,7 +29,15 @@ from plimsoll.cli.diagnosis import Facts, Finding, Hidden, State, judged
 from plimsoll.cli.local_storage import Target
 from plimsoll.cli.options import TABLE, document_option, fio_option, storage_class_option, write_document
 from plimsoll.cli.tables import Terminal, fitted, print_line
-from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnknownKindError
+from plimsoll.kube.port import (
+    ApiError,
+    ForbiddenError,
+    Kind,
+    NotFoundError,
+    Object,
+    TransientError,
+    UnknownKindError,
+)
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION as ROOK_VERSION
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLUSTER
 from plimsoll.lifecycle.render.common import OSD_LABELS
@@ -213,21 +221,24 @@ async def _refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
         return Hidden(f"needs create benchmarkruns in namespace {facts.namespace}")
     run = generated_run(facts.storage_class or "any", Load())
     run["metadata"]["namespace"] = facts.namespace
-    try:
-        await kube.create(run, dry_run=True)
-    except ApiError as error:
-        return error.reason
-    return ""
+    return await _dry_run(kube, run)
 
 
 async def _pod_refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
-    """Return why quotas, LimitRanges, Pod Security or webhooks would refuse a client's pod, by a dry run."""
+    """Return why quotas, LimitRanges, Pod Security or webhooks would refuse a client's pod."""
     if (pod := diagnosis.client_pod(facts)) is None:
         return Hidden("the operator's settings permit no run with that StorageClass")
     if await _seen(_may(kube, facts.namespace, "create", "pods", ""), "", None) is not True:
         return Hidden(f"needs create pods in namespace {facts.namespace}")
+    return await _dry_run(kube, pod)
+
+
+async def _dry_run(kube: "AioKube", obj: Object) -> str | Hidden:
+    """Return why the API server would refuse to create the object, empty if it would not."""
     try:
-        await kube.create(pod, dry_run=True)
+        await kube.create(obj, dry_run=True)
+    except (TransientError, NotFoundError) as error:
+        return Hidden(error.reason)
     except ApiError as error:
         return error.reason
     return ""
