@@ -122,7 +122,7 @@ def test_the_slow_link_is_named_with_its_nodes_and_makes_the_point_suspect() -> 
     assert status.verdict is Verdict.SUSPECT
     assert [finding.reason for finding in status.findings] == ["LinkOutlier"]
     assert status.findings[0].message.startswith(
-        "passes 0, 1 and 2: client 1 (node node-1) to client 4 (node node-4): 83.9 Mbit/s, 10 % of "
+        "pass 0 (also passes 1 and 2): client 1 (node node-1) to client 4 (node node-4): 83.9 Mbit/s, 10 % of "
         "the median of the others, 839 Mbit/s"
     )
     matrix = matrix_of(simulation)
@@ -238,7 +238,7 @@ def test_an_invalid_round_makes_the_trial_invalid_and_its_cells_do_not_count() -
     simulation.settle()
     trials = simulation.stored["w0-000"]
     assert [trial.verdict for trial in trials] == [Verdict.INVALID] * 3
-    assert trials[0].findings[0].message.startswith("rounds 3 and 6: ")
+    assert trials[0].findings[0].message.startswith("round 3 (also round 6): ")
     status = simulation.statuses["w0-000"]
     assert (status.verdict, status.summary) == (Verdict.INVALID, None)
 

@@ -202,7 +202,7 @@ def test_suspect_trials_make_the_point_suspect_and_are_rolled_up_once() -> None:
     numbers = summarise(trials, 3)
     assert numbers.verdict is Verdict.SUSPECT
     assert [(item.reason, item.message) for item in numbers.findings] == [
-        ("LateClient", "passes 0 and 2: LateClient here"),
+        ("LateClient", "pass 0 (also pass 2): LateClient here"),
         ("ShortRun", "pass 0: ShortRun here"),
     ]
 

@@ -98,12 +98,17 @@ def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
 
 
 def rolled_up(findings: Iterable[tuple[int, Iterable[Finding]]], noun: str) -> Iterator[Finding]:
-    """Yield the worst finding of each reason, preferably one that blames the storage, of all passes or rounds."""
+    """Yield the worst finding of each reason, preferably one that blames the storage, of all passes or rounds.
+
+    The message names its pass or round, and the others with the same reason: `pass 2 (also passes 0 and 1): ...`.
+    """
     numbered_findings = ((number, finding) for number, part in findings for finding in part)
     for cases in grouped(numbered_findings, lambda case: case[1].reason).values():
-        worst = max((it for _, it in cases), key=lambda it: (it.verdict.severity, it.cause is Cause.STORAGE))
-        where = numbered(noun, {number for number, _ in cases})
-        yield worst.model_copy(update={"message": quote_finding(f"{where}: {worst.message}")})
+        where, worst = max(cases, key=lambda case: (case[1].verdict.severity, case[1].cause is Cause.STORAGE))
+        others = {number for number, _ in cases} - {where}
+        also = f" (also {numbered(noun, others)})" if others else ""
+        message = quote_finding(f"{numbered(noun, {where})}{also}: {worst.message}")
+        yield worst.model_copy(update={"message": message})
 
 
 def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:

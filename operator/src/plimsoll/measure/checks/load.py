@@ -28,7 +28,8 @@ _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and ca
     unit="%",
     suspect=0.5,
     invalid=10,
-    remedy="look for what stopped the storage at that time: peering, slow operations, a full device, a lost path",
+    remedy="if there is NodeCpuSaturated, remedy that first; otherwise look for what stopped the storage at that time: "
+    "peering, slow operations, a full device, a lost path",
 )
 def stalled(evidence: Evidence) -> CheckedValues:
     if (standstill := evidence.standstill) is not None:
@@ -42,7 +43,8 @@ def stalled(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=0.5,
     invalid=10,
-    remedy="check the client's node and everything that only its volume depends on",
+    remedy="if there is NodeCpuSaturated, remedy that first; otherwise check the client's node and everything that "
+    "only its volume depends on",
 )
 def client_stalled(evidence: Evidence) -> CheckedValues:
     """Judge the idle time of each client that counts (`stalls`) while another client worked."""
