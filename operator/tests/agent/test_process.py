@@ -197,7 +197,7 @@ async def test_a_command_that_fails_ends_those_beside_it(tmp_path: Path) -> None
     )
     async with asyncio.timeout(30):
         finished = await Programs(tmp_path, {}).run(command, tmp_path)
-    assert (finished.exit_code, finished.stderr, finished.beside) == (4, "no\n", ())
+    assert (finished.exit_code, finished.stderr, finished.parallel) == (4, "no\n", ())
     assert not is_running(int((tmp_path / "pid").read_text()))
 
 

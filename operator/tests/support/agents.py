@@ -21,7 +21,7 @@ AGENT = 7
 def together(commands: Iterable[Command]) -> Command:
     """Return the first command, which starts the others with it."""
     first, *others = commands
-    return replace(first, beside=tuple(others))
+    return replace(first, parallel=tuple(others))
 
 
 STAT = """\

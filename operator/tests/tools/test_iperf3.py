@@ -233,7 +233,7 @@ def test_a_killed_client_leaves_nothing(golden: Cases) -> None:
 
 def test_two_servers_are_two_peers_in_one_series(golden: Cases) -> None:
     recorded = golden("tcp-send")
-    both = replace(recorded.output, beside=(recorded.output,))
+    both = replace(recorded.output, parallel=(recorded.output,))
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
     measurement = recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=target), both)
     (single,) = recorded.parse().operations

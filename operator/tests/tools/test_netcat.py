@@ -101,7 +101,7 @@ def test_a_stall_is_in_the_series() -> None:
 
 
 def test_two_servers_are_two_peers() -> None:
-    both = replace(WHOLE.output, beside=(WHOLE.output,))
+    both = replace(WHOLE.output, parallel=(WHOLE.output,))
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
     measurement = NETCAT.parse(NetcatParameters(), replace(WHOLE.context(), target=target), both)
     (sample,) = measurement.operations

@@ -177,7 +177,7 @@ def test_damage_is_noticed(golden: Cases, pattern: str, by: str, message: str) -
 
 def test_two_peers_are_one_distribution(golden: Cases) -> None:
     recorded = golden("good")
-    both = replace(recorded.output, beside=(recorded.output,))
+    both = replace(recorded.output, parallel=(recorded.output,))
     measurement = recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=context().target), both)
     (sample,) = measurement.operations
     assert [peer.peer for peer in measurement.peers] == [4, 5]

@@ -404,7 +404,7 @@ class Programs:
             if pending:
                 await asyncio.wait(pending)
         first, *others = (replace(task.result(), exit_code=0) for task in running)
-        return replace(first, beside=tuple(others))
+        return replace(first, parallel=tuple(others))
 
     async def version(self, tool: AnyTool) -> str:
         """Return the version of a tool's program; PreparationError if it cannot be run."""
@@ -425,7 +425,7 @@ class Programs:
         ready: Callable[[], Awaitable[None]],
         ends_with_client: bool = False,
     ) -> None:
-        """Run a server in its own empty directory until it ends; PreparationError if it fails, or serves nobody.
+        """Run a server in its own empty directory until it ends; PreparationError if it fails or never listened.
 
         Once `is_serving` judges by its recent output that clients may connect, `ready` is awaited. With
         `ends_with_client`, a server that has listened may end with any exit code.

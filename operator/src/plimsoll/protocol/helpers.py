@@ -65,7 +65,7 @@ class HelperRefusal(Model):
 
 
 def helper_url(scheme: Literal["http", "https"], service: str, namespace: str) -> str:
-    """Return the URL of a helper's Service; that of the helpers that drop caches, on the sender's node, has no TLS."""
+    """Return the URL of a helper's Service; the one that drops caches, on the same node, has no TLS."""
     return f"{scheme}://{service}.{namespace}.svc:{PORT}"
 
 

@@ -71,12 +71,12 @@ class Command:
     # library, which prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
     held: HeldInput | None = None  # how it can be started before it may begin, if it can, without companions
-    beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
+    parallel: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
     @property
     def all(self) -> "tuple[Command, ...]":
         """The command and the others that start with it."""
-        return (self, *self.beside)
+        return (self, *self.parallel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +90,12 @@ class Output:
     # Start of the command, or the completion of its input if it was held, in Unix nanoseconds; 0 if unknown.
     launched_at: int = 0
     finished_at: int = 0  # its end, in Unix nanoseconds; 0 if unknown
-    beside: "tuple[Output, ...]" = ()  # outputs of the commands that started with it; empty if a command failed
+    parallel: "tuple[Output, ...]" = ()  # outputs of the commands that started with it; empty if a command failed
 
     @property
     def all(self) -> "tuple[Output, ...]":
         """The output and the outputs of the commands that started with it."""
-        return (self, *self.beside)
+        return (self, *self.parallel)
 
 
 T = TypeVar("T")
@@ -410,7 +410,7 @@ class PeerTool(Tool[P]):
             command = self.peer_command(parameters, context, address, port)
             commands.append(replace(command, accepts_only=address if serves else ""))
         first, *others = commands
-        return replace(first, beside=tuple(others))
+        return replace(first, parallel=tuple(others))
 
     def is_serving(self, parameters: P, printed: str) -> bool:
         return "accepting only " in printed

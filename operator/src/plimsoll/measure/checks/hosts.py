@@ -102,7 +102,7 @@ def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
     for node, clients in _by_node(evidence.observed).items():
         busy = 100 * max(host.cpu.node_busy for _, host in clients)
         detail = f"the CPUs of {quote(node, 80)} were busy for {percent_text(busy)} of the time"
-        # A client without a cgroup of its own does not know what it used.
+        # Without a cgroup of its own, a client cannot tell its CPU time from others'.
         if all(host.cpu.used is not None for _, host in clients):
             used = sum(host.cpu.used or 0.0 for _, host in clients) / clients[0][1].cpu.node_processors
             detail += f"; the clients themselves used {percent_text(100 * used)}"

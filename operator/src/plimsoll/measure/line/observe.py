@@ -344,8 +344,8 @@ def _parts(
 
 def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float | None:
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high."""
-    # A depth of 1 (`takes_one`) is always full: there it is the share of arrivals that find an operation in flight,
-    # which for random arrivals is that of the time (Wolff 1982, "Poisson arrivals see time averages").
+    # A depth of 1 (`takes_one`) is always full. There, the share of arrivals that find an operation in flight counts.
+    # For random arrivals it equals the share of the time (Wolff 1982, "Poisson arrivals see time averages").
     known = [client.in_flight if takes_one else client.depth_full_share for client in clients]
     highest = max((share for share in known if share is not None), default=None)
     is_full = highest is not None and highest >= MOST_DEPTH_FULL

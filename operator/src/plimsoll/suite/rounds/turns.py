@@ -39,8 +39,8 @@ def start_baseline(state: State, chosen: EndedRound) -> State:
 
     A round of the former baseline restores that baseline's later rounds; any other round keeps the later accepted ones.
     """
-    likewise = (ended for ended in state.rounds if (ended.former if chosen.former else ended.accepted))
-    later = {each.minute for each in likewise if each.minute > chosen.minute and each.digest == chosen.digest}
+    same_baseline = (ended for ended in state.rounds if (ended.former if chosen.former else ended.accepted))
+    later = {each.minute for each in same_baseline if each.minute > chosen.minute and each.digest == chosen.digest}
     state = _replaced(state, later | {chosen.minute})
     baseline = (state.baseline or Baseline()).model_copy(update={"first": chosen.minute})
     return state.model_copy(update={"baseline": baseline})
