@@ -17,9 +17,9 @@ INTRODUCTION = """\
 
 <!-- Generated from operator/src/plimsoll/cli/jobs by `make generate`; change it there. -->
 
-Each file answers one question. `plimsoll init JOB` prints it with the names of your StorageClass, Rook cluster
-and pool, and `plimsoll plan FILE` shows what it measures, writes and takes. No file names a namespace; the comments
-assume `bench`.
+Each file answers one question. `plimsoll init JOB` prints it; `--storage-class`, `--rook` and `--pool` put
+your names into it. `plimsoll plan FILE` shows what it measures, writes and takes. No file names a namespace; the
+comments assume `bench`.
 
 ```
 plimsoll init network | plimsoll plan -

@@ -82,6 +82,14 @@ def test_the_last_line_names_what_to_do_about_numbers_that_are_not_valid(
     assert re.fullmatch(rf"What to do about ClientThrottled at [-\w]+: {re.escape(check.remedy)}", last)
 
 
+def test_invalid_numbers_of_a_round_fail_also_without_output(kube: ConnectedKube) -> None:
+    for document in (suite(rounds=[ended_round(0, "NoRegression")]), *measured_runs([0])):
+        if document["kind"] == "BenchmarkResult":
+            document["status"]["verdict"] = "Invalid"
+        kube.put(document)
+    assert len(invoke("watch", SUITE, "--quiet", code=Exit.NOT_VALID).splitlines()) == 1
+
+
 def test_a_suite_that_compares_no_rounds_ends_with_its_comparisons_of_variants(kube: ConnectedKube) -> None:
     cost = {"name": "cost", "baseline": {"variant": "old"}, "candidate": {"variant": "new"}}
     document = suite(rounds=[ended_round(0, "NoRegression", accepted=True)])

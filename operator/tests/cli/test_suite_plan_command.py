@@ -80,7 +80,7 @@ def test_table_shows_variants_order_and_questions(write: Any) -> None:
         "     2  large, small          0:14:32",
         "",
         "Runs     6, one at a time: 2 variants, each 3 times, in shuffled order (seed 1)",
-        "Names    sizes-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970",
+        "Names    sizes-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970; in a cluster they differ",
         "Total    0:43:36 without repeated attempts",
         "Writing  9.6 GiB to prefill and about 246 GiB in trials, at 100 MiB/s of each client without a rate limit",
         "",

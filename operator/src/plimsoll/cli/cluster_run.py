@@ -196,14 +196,14 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
     targets = {target for storage in storages for target in provider_for(storage).targets(storage) or {ONLY_CLUSTER}}
     yield ("Target", ", ".join(sorted(targets)))
     seconds = repeat * sum(estimate(plan).total_seconds for plan in plans)
-    yield ("Time", f"about {timedelta(seconds=seconds)} of measuring; queue, storage and repeated attempts add to it")
+    yield ("Time", f"about {timedelta(seconds=seconds)}; queue, provisioning and repeated attempts add to it")
     yield ("Writing", written_text(plans, repeat) or "nothing")
 
 
 async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]) -> None:
     if await kube.create(document):
         return
-    again = f"`{program()} run {place.source}` requests another round"
+    again = f"`{program()} run {place.source}` requests another round, and `kubectl apply` changes the suite"
     remedy = again if place.kind == SUITE else "a run measures once; choose another metadata.name, or delete that run"
     raise click.ClickException(
         f"{place.word} {place} exists already, and `{program()} watch {place.source}` follows it; {remedy}"

@@ -100,13 +100,13 @@ def command(
     """Check a cluster, or this machine, before the first run; or find out why a run does not start.
 
     In a cluster it checks what is installed and its versions, the operator, what you may do in the namespace, the Rook
-    clusters and StorageClasses, Pod Security, quotas, nodes and clocks. It changes nothing. Checks that you
-    have no right to make are `unknown`, with the right that they need.
+    clusters and StorageClasses, Pod Security, quotas, nodes and clocks. It changes nothing. A check that
+    you have no right to make is `unknown`, and names the right that it needs.
 
     With --directory or --device it checks this machine: fio, direct I/O, free space or the device, CPUs and load. It
     writes one MiB to the directory, and only reads devices.
 
-    Exits with 1 if something does not work. Below the table is what to do about it: a command, a value of the chart.
+    Exits with 1 if something does not work. Below the table are the remedies: commands, or values of the chart.
     """
     if directory is not None or devices:
         if directory is not None and devices:

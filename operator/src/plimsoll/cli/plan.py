@@ -228,7 +228,7 @@ def _view(
     problem = size_problem(spec.repeat, plans)
     facts = (
         ("Runs", f"{len(turns)}, one at a time: {each}, in shuffled order (seed {seed})"),
-        ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
+        ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970; in a cluster they differ"),
         ("Ceph", clusters_text(plans)),
         ("Total", f"{_time(_seconds(variants, turns))} without repeated attempts"),
         ("Writing", written_text(plans, spec.repeat)),

@@ -350,7 +350,8 @@ def command(
     times, one run after the other, in shuffled order; VARIANT=PATH assigns a device or directory to a variant. If a run
     fails, the others are still measured.
 
-    Exits with 0 if all is measured, 5 if a result is Invalid, 130 if interrupted; of a suite with the codes of `watch`.
+    Exits with 0 if all is measured, 1 if the run failed, 5 if a result is Invalid, 6 if it continues after --timeout,
+    130 if interrupted; of a suite also with 3 and 4, like `watch`.
     """
     file = None if source is None else Path(source)
     if source is not None and source.startswith("bsuite/") and not Path(source).exists():

@@ -24,7 +24,7 @@ from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import strict_option, timeout_option
 from plimsoll.cli.results import exit_of_numbers, show_conclusion, show_results, show_rounds
 from plimsoll.cli.source import SUITE, InCluster, find_in_cluster, results_of_run
-from plimsoll.cli.suite_rounds import SuiteRounds, exit_code, read_rounds
+from plimsoll.cli.suite_rounds import exit_code, read_rounds
 from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
@@ -293,8 +293,9 @@ def command(*, source: str, request: str | None, timeout: int | None, quiet: boo
     The round of a suite is the active one, or else the one that is due because of a change or a request, or else the
     last one. If a change replaces the round, its successor is followed.
 
-    Exits with 0 if the run succeeded, or the round shows no regression or was accepted; 3 if the round regressed; 4 if
-    it is inconclusive; 5 if the run has Invalid numbers; 6 if it continues after --timeout.
+    Exits with 0 if the run succeeded, or the round shows no regression or was accepted; 1 if the run failed or the
+    round was not evaluated; 3 if the round regressed; 4 if it is inconclusive; otherwise 5 if a number is Invalid; 6 if
+    the run or the round continues after --timeout; 130 if interrupted.
     """
     place = find_in_cluster(source)
     if request is not None and place.kind != SUITE:
@@ -341,16 +342,14 @@ def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, 
         following = watched.SuiteFollowing(place, shown, watched.AwaitedRound(request))
         last = watched.follow(following, timeout)
     ending = following.ending
-    rounds: SuiteRounds | None = None
     if isinstance(last, Exit):
         return _not_ended(f"The round of suite {place}", following.last, place, last)
     if ending is None or isinstance(ending, str):
         click.echo(f"Suite {place}: {ending}", err=True)
         return Exit.ERROR
-    if ending.verdict in JUDGED and (strict or not quiet):
-        rounds = ask(place.access, lambda kube: read_rounds(kube, place))
-        if not quiet:
-            show_rounds(console, rounds)
+    rounds = ask(place.access, lambda kube: read_rounds(kube, place)) if ending.verdict in JUDGED else None
+    if rounds is not None and not quiet:
+        show_rounds(console, rounds)
     click.echo(f"Round {ending.name} of suite {place} ended: {ending.ending}")
     if rounds is not None and not quiet:
         show_conclusion(rounds)
