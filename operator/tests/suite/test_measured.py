@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Metric, Verdict
-from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.suite.measured import MeasuredRound, measured_round
+from plimsoll.api.result import BenchmarkResult, Fingerprint, Trial
+from plimsoll.suite.measured import MeasuredRound, measured_round, sharing
 from support.results import aborted, measured, result, steady, trial, trials_of
 from support.simulated_comparisons import quantity_of
 
@@ -196,3 +197,19 @@ def test_a_new_kernel_during_a_round_is_a_doubt_unless_runs_had_other_nodes(
         run[0] = with_status(run[0], environment=Environment(nodes=(node,), kernel=kernel))
     reason = "the kernel of a client changed during the round (6.1, 6.2); measure again"
     assert of(found).doubts["v0"] == ([reason] if doubted else [])
+
+
+def test_rounds_share_equal_parts_of_fingerprints_and_nothing_by_a_digest_alone() -> None:
+    def changed(fingerprint: Fingerprint, **parts: Any) -> MeasuredRound:
+        (condition,) = first.conditions
+        copied = Fingerprint.model_validate(fingerprint.model_dump() | parts)
+        return replace(first, conditions=(replace(condition, fingerprint=copied),))
+
+    first = of(runs(1000, 1000, 1000))
+    (made,) = (condition.fingerprint for condition in first.conditions)
+    assert made is not None
+    for later, shares in ((changed(made), True), (changed(made, identity={"forged": True}), False)):
+        (kept,) = (condition.fingerprint for condition in sharing(later, [first]).conditions)
+        assert kept == later.conditions[0].fingerprint
+        assert kept is not None
+        assert (kept.identity is made.identity, kept.context is made.context) == (shares, True)

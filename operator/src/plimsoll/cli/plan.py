@@ -225,7 +225,7 @@ def _view(
     name = suite.metadata.name
     each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
     plans = [variant.plan for variant in variants.values()]
-    problem = size_problem(spec.repeat, plans)
+    problem = size_problem(spec, plans)
     facts = (
         ("Runs", f"{len(turns)}, one at a time: {each}, in shuffled order (seed {seed})"),
         ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970; in a cluster they differ"),

@@ -24,7 +24,7 @@ from plimsoll.operator.loop import Body, Reconciler, Record, Records
 from plimsoll.operator.runs import RUN
 from plimsoll.suite.children import has_numbers, measured_digest, turn_in_name, variant_spec
 from plimsoll.suite.evaluation import RoundResults, evaluate_round, projected, recorded_evaluation
-from plimsoll.suite.measured import MeasuredRound
+from plimsoll.suite.measured import MeasuredRound, sharing
 from plimsoll.suite.rounds import observed
 from plimsoll.suite.rounds.step import step
 from plimsoll.suite.rounds.turns import LABEL_SUITE
@@ -46,8 +46,7 @@ class SuiteMemory(Record):
     outcomes: observed.Memory = field(default_factory=observed.Memory)  # of the requests so far
     has_outcome: bool = False  # whether the last look ended with one, and nothing has happened since
     # Of accepted rounds one value for each run and quantity, and the fingerprint of each point, while a round is being
-    # evaluated; empty otherwise, as the next evaluation is days away. 15 rounds of 16 variants with 10 repeats and 20
-    # points each are some 100 MB; usual suites have a hundredth.
+    # evaluated; empty otherwise, as the next evaluation is days away. `observed.MAX_KEPT_POINTS` limits it.
     rounds: list[tuple[observed.RoundRuns, MeasuredRound]] = field(default_factory=list)
 
 
@@ -157,7 +156,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
                 measured = next((values for earlier, values in memory.rounds if earlier == runs), None)
                 if measured is None:
                     results = await _round(runs, spec, suite.namespace, self.kube)
-                    measured = await asyncio.to_thread(results.measured)
+                    measured = sharing(await asyncio.to_thread(results.measured), (it for _, it in memory.rounds))
                     # Kept at once, so that a later failure does not discard it.
                     memory.rounds.append((runs, measured))
                 accepted.append(measured)

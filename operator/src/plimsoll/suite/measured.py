@@ -251,6 +251,31 @@ def changes_since(
     return [difference for difference in changed if difference.part == "context"], obstacles
 
 
+def sharing(measured: MeasuredRound, earlier: Iterable[MeasuredRound]) -> MeasuredRound:
+    """Return the round, whose fingerprints share the objects of equal parts: they are most of what a round takes."""
+    identities, contexts = dict[str, Mapping[str, JsonValue]](), dict[str, Mapping[str, JsonValue]]()
+
+    def shared(
+        known: dict[str, Mapping[str, JsonValue]], digest: str, part: Mapping[str, JsonValue]
+    ) -> Mapping[str, JsonValue]:
+        # Users may change results: their digests prove nothing.
+        return same if (same := known.setdefault(digest, part)) == part else part
+
+    def with_shared(condition: Condition) -> Condition:
+        if (made := condition.fingerprint) is None:
+            return condition
+        same = {
+            "identity": shared(identities, made.identity_sha256, made.identity),
+            "context": shared(contexts, made.context_sha256, made.context),
+        }
+        return replace(condition, fingerprint=made.model_copy(update=same))
+
+    for before in earlier:
+        for condition in before.conditions:
+            with_shared(condition)
+    return replace(measured, conditions=tuple(map(with_shared, measured.conditions)))
+
+
 def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str], Condition]:
     """Return the last known condition of each variant and point."""
     return {(condition.variant, condition.point): condition for measured in rounds for condition in measured.conditions}

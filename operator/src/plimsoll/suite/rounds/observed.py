@@ -1,6 +1,6 @@
 """The inputs of a decision about a suite, and its outputs: requests and events, as data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -14,8 +14,14 @@ from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.entry import Event
 from plimsoll.api.status import SuiteCondition
-from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
-from plimsoll.api.suite_status import BenchmarkSuiteStatus, ComparisonOutcome, HypothesisResult, RoundVerdict
+from plimsoll.api.suite import BenchmarkSuite, Schedule, SuiteSpec, decode_suite
+from plimsoll.api.suite_status import (
+    PINNED_ROUNDS,
+    BenchmarkSuiteStatus,
+    ComparisonOutcome,
+    HypothesisResult,
+    RoundVerdict,
+)
 from plimsoll.measure.text import count_text
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate
@@ -44,6 +50,8 @@ def last_time_until(schedule: Schedule, moment: datetime) -> datetime:
 
 MAX_TRIALS = 10_000
 """Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default."""
+MAX_KEPT_POINTS = 20_000
+"""Points of all accepted rounds that a round is compared with, for the same reason: about 3 KiB each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +70,7 @@ def read_specification(document: JsonValue) -> Specification:
     """Return the specification of a suite as stored, after planning every variant. It plans for tens of ms."""
     try:
         suite = decode_suite(document)
-        problem = size_problem(suite.spec.repeat, variant_plans(suite, seed=0).values())
+        problem = size_problem(suite.spec, [*variant_plans(suite, seed=0).values()])
     except SpecError as error:
         return Specification(suite=None, problem=str(error))
     if problem:
@@ -77,16 +85,24 @@ def read_specification(document: JsonValue) -> Specification:
     )
 
 
-def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
+def size_problem(spec: SuiteSpec, plans: Sequence[Plan]) -> str:
     """Return why the operator cannot evaluate rounds of these variants, and the remedy; empty if it can."""
-    of_variants = [estimate(plan).trials for plan in plans]
-    if (trials := sum(of_variants) * repeat) <= MAX_TRIALS:
-        return ""
-    return (
-        f"a round would have {trials:,} trials: {sum(of_variants):,} in {count_text(len(of_variants), 'variant')} "
-        f"(points times repetitions), times repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower "
-        "repeat or repetitions, measure fewer points, or divide the suite"
-    )
+    variants, repeat = count_text(len(plans), "variant"), spec.repeat
+    of_variants = sum(estimate(plan).trials for plan in plans)
+    if (trials := of_variants * repeat) > MAX_TRIALS:
+        return (
+            f"a round would have {trials:,} trials: {of_variants:,} in {variants} (points times repetitions), times "
+            f"repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower repeat or repetitions, measure "
+            "fewer points, or divide the suite"
+        )
+    points = sum(len(plan.points) for plan in plans)
+    if (kept := points * (spec.keep + PINNED_ROUNDS)) > MAX_KEPT_POINTS:
+        return (
+            f"a round would be compared with {kept:,} points of earlier ones: {points:,} in {variants}, times keep "
+            f"{spec.keep} and {PINNED_ROUNDS} for slow drift; the operator keeps at most {MAX_KEPT_POINTS:,}: lower "
+            "keep, measure fewer points, or divide the suite"
+        )
+    return ""
 
 
 Object = Mapping[str, Any]
