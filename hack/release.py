@@ -12,12 +12,12 @@ import sys
 import tarfile
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from email.message import Message
 from email.parser import HeaderParser
 from hashlib import file_digest
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ ANNOTATIONS = {
 
 # What differs between two builds of the same: logs, caches, and backups of databases of packages and users.
 _VOLATILE = re.compile(r"(var/log|var/cache/(apt|debconf|ldconfig)|run|tmp)/.+|var/lib/dpkg/.+-old|etc/\w+-")
-_DISTRIBUTION = re.compile(r"opt/plimsoll/lib/python[\d.]+/site-packages/[^/]+\.dist-info/METADATA")
+_DISTRIBUTION = re.compile(r"opt/plimsoll/lib/python[\d.]+/site-packages/[^/]+\.dist-info/(METADATA|sboms/.+\.json)")
 _PACKAGES = "var/lib/dpkg/status"
 
 
@@ -214,13 +214,8 @@ def _digest(name: str) -> str:
 def sbom(name: str, digest: str, metadata: Mapping[str, bytes]) -> None:
     """Write the SBOM of what is installed, by dpkg's database and the metadata of Python distributions."""
     top = Package("SPDXRef-Root", name, SpdxNoAssertion(), version=VERSION, files_analyzed=False)
-    packages = []
-    for path, data in sorted(metadata.items()):
-        is_debian = path == _PACKAGES
-        for text in data.decode().strip().split("\n\n") if is_debian else [data.decode()]:
-            fields = HeaderParser().parsestr(text)
-            if not is_debian or fields["Status"] == "install ok installed":
-                packages.append(_package("deb" if is_debian else "pypi", fields))
+    found = chain.from_iterable(_installed(path, data.decode()) for path, data in sorted(metadata.items()))
+    packages = [*{package.spdx_id: package for package in found}.values()]
     info = CreationInfo(
         spdx_version="SPDX-2.3",
         spdx_id="SPDXRef-DOCUMENT",
@@ -235,12 +230,31 @@ def sbom(name: str, digest: str, metadata: Mapping[str, bytes]) -> None:
     write_file(document, f"{name}.spdx.json", validate=True)
 
 
-def _package(kind: str, fields: Message) -> Package:
-    name, version, declared = fields["Package"] or fields["Name"], fields["Version"], fields["License-Expression"]
-    path = f"debian/{name}" if kind == "deb" else re.sub(r"[-_.]+", "-", name).lower()
-    locator = f"pkg:{kind}/{path}@{version}".replace("+", "%2B").replace("~", "%7E")
+def _installed(path: str, text: str) -> Iterator[Package]:
+    """Yield the packages that a file of metadata names: dpkg's database, a distribution's, or what a wheel bundles."""
+    if path.endswith(".json"):
+        document = json.loads(text)
+        if document.get("bomFormat") != "CycloneDX":
+            sys.exit(f"release.py: {path} has another format than CycloneDX")
+        for component in document.get("components", ()):
+            locator = component["purl"].partition("?")[0]
+            yield _package(locator, component["name"], component["version"])
+    elif path == _PACKAGES:
+        for fields in map(HeaderParser().parsestr, text.strip().split("\n\n")):
+            if fields["Status"] == "install ok installed":
+                name, version = fields["Package"], fields["Version"]
+                yield _package(f"pkg:deb/debian/{name}@{version}", name, version)
+    else:
+        fields = HeaderParser().parsestr(text)
+        name, version = fields["Name"], fields["Version"]
+        locator = f"pkg:pypi/{re.sub(r'[-_.]+', '-', name).lower()}@{version}"
+        yield _package(locator, name, version, fields["License-Expression"])
+
+
+def _package(locator: str, name: str, version: str, declared: str | None = None) -> Package:
+    locator = locator.replace("+", "%2B").replace("~", "%7E")
     return Package(
-        f"SPDXRef-{kind}-{re.sub(r'[^A-Za-z0-9.]', '-', name)}",
+        f"SPDXRef-{re.sub(r'[^A-Za-z0-9.]', '-', locator.removeprefix('pkg:'))}",
         name,
         SpdxNoAssertion(),
         version=version,
@@ -253,7 +267,7 @@ def _package(kind: str, fields: Message) -> Package:
 def plugin_sbom(architecture: str, directory: str) -> None:
     """Write the SBOM of the kubectl plugin, whose distributions are in a directory."""
     name = f"kubectl-plimsoll-{VERSION}-linux-{architecture}"
-    paths = Path(directory).glob("*.dist-info/METADATA")
+    paths = [path for part in ("METADATA", "sboms/*.json") for path in Path(directory).glob(f"*.dist-info/{part}")]
     sbom(name, digest_of(Path(f"{name}.tar.gz")), {str(path): path.read_bytes() for path in paths})
 
 
@@ -292,13 +306,17 @@ def provenance() -> None:
     digests = json.loads(DIGESTS.read_text()).items()
     subjects = sums | {f"{REPOSITORY}/{name}": digest.removeprefix("sha256:") for name, digest in digests}
     source = {"uri": f"git+{CHART['home']}", "digest": {"gitCommit": COMMIT}}
-    locks = [ROOT / "operator" / "requirements" / name for name in ("build.txt", "plugin.txt", "runtime.txt")]
+    used = ("build.txt", "dev.txt", "plugin.txt", "release.txt", "runtime.txt")
+    locks = [ROOT / "operator" / "requirements" / name for name in used]
+    # The signed list of Debian's packages, if images were built.
+    indices = {path.name: path.read_text().strip() for path in sorted(Path("..").glob("InRelease-*"))}
     definition = {
         "buildType": f"{CHART['home']}/blob/v{VERSION}/hack/release.sh",
         "externalParameters": {"version": VERSION, "repository": REPOSITORY},
         "resolvedDependencies": [
             source,
             *({"name": str(path.relative_to(ROOT)), "digest": {"sha256": digest_of(path)}} for path in locks),
+            *({"name": name, "digest": {"sha256": digest}} for name, digest in indices.items()),
         ],
     }
     statement = {

@@ -13,11 +13,15 @@
 #   BUILDER           the builder that the provenance names, by default this script
 #   ARCHITECTURES, PYTHONS
 #                     fewer of them, for a trial: "amd64" and "3.11"
+#   STALE_MIRROR      not empty: accept a mirror of Debian that has not been updated for a week, for a trial. The images
+#                     then accept it, too.
 #
 # Two runs for the same commit are byte-equal. Images should be, while the mirror of Debian's testing suite stays the same.
 # Images need root on Debian, and install with apt what is missing. Those for another architecture are built and started
 # with qemu: it takes many times as long, and no build for arm64 has been completed yet.
 set -euo pipefail
+export LC_ALL=C.UTF-8
+umask 022
 
 read -ra ARCHITECTURES <<< "${ARCHITECTURES:-amd64 arm64}"
 read -ra PYTHONS <<< "${PYTHONS:-3.11 3.12 3.13 3.14}"
@@ -26,7 +30,7 @@ readonly ARCHITECTURES PYTHONS MACHINES SUITE=forky
 root=$(realpath "$(dirname "$0")/..")
 images=1
 [[ ${1:-} != --without-images ]] || { images= && shift; }
-(($# == 2)) || { sed -n '2,21s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+(($# == 2)) || { sed -n '2,23s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 VERSION=$1 REPOSITORY=${2%/}
 dist=$(realpath -m "${DIST:-$root/dist}")
 readonly root images dist VERSION REPOSITORY
@@ -47,6 +51,8 @@ grep -qx "version = \"$VERSION\"" "$source/operator/pyproject.toml" || die "oper
 for line in "version: $VERSION" "appVersion: \"$VERSION\""; do
     grep -qx "$line" "$source/charts/plimsoll/Chart.yaml" || die "charts/plimsoll/Chart.yaml does not have the line: $line"
 done
+grep -qx "    tag: v$VERSION" "$source/manifests/gitops/flux/plimsoll.yaml" ||
+    die "manifests/gitops/flux/plimsoll.yaml does not have the line: tag: v$VERSION"
 grep -qE "^## \[$VERSION\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" "$source/CHANGELOG.md" ||
     die "CHANGELOG.md does not have a section: ## [$VERSION] - $(date +%F)"
 [[ -z $images ]] || ! sed -n '/^## \[Unreleased\]/,/^## \[[0-9]/p' "$source/CHANGELOG.md" | grep '^[-*] ' > /dev/null ||
@@ -105,7 +111,8 @@ containers() { buildah --root "$work/containers" --runroot "$work/run" "$@"; }
 
 # ARCHITECTURE: both images, on a root file system of Debian.
 build_images() {
-    local target container base=localhost/plimsoll-base:$1 options=() mirror
+    local target container base=localhost/plimsoll-base:$1 options=() stale=() mirror
+    [[ -z ${STALE_MIRROR:-} ]] || stale=(--aptopt='Acquire::Check-Valid-Until "false"')
     # shellcheck disable=SC2016 # apt's own variables
     mirror=$(apt-get indextargets --format '$(REPO_URI) $(COMPONENT) $(LABEL)' 'Created-By: Packages' |
         awk '$2 == "main" && $3 == "Debian" { print $1; exit }')
@@ -113,8 +120,9 @@ build_images() {
     # shellcheck disable=SC2016 # for the hook's shell
     TMPDIR=$work mmdebstrap --quiet --mode=root --variant=minbase --architectures="$1" --include=ca-certificates --skip=output/dev \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+        --customize-hook="sha256sum \"\$1\"/var/lib/apt/lists/*_InRelease | cut --fields 1 --delimiter ' ' > '$work/InRelease-$SUITE-$1'" \
         --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*.bin' \
-        --aptopt='Acquire::Check-Valid-Until "false"' "$SUITE" "$work/base-$1.tar" \
+        "${stale[@]}" "$SUITE" "$work/base-$1.tar" \
         "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $SUITE main"
     container=$(containers from --arch "$1" scratch)
     containers add --quiet "$container" "$work/base-$1.tar" / > /dev/null

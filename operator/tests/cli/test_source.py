@@ -317,6 +317,7 @@ def test_a_prefix_names_the_kind(named: str, kind: Kind, namespace: str) -> None
             "name one of its runs: `kubectl get brun --namespace default -l plimsoll.dev/suite=weekly` lists them",
         ),
         (["watch", "bench/nightly", "--round", "now"], "--round is for suites; write bsuite/bench/nightly"),
+        (["watch", "bsuite/bench/weekly", "--round", ""], "--round is empty, and an empty annotation requests nothing"),
     ],
 )
 @pytest.mark.usefixtures("connected")

@@ -9,10 +9,11 @@ import pytest
 ROOT = Path(__file__).parents[3]
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-11-28\n\n### Added\n\n- Everything.\n"
 UNRELEASED = CHANGELOG.replace("[Unreleased]\n", "[Unreleased]\n\n### Fixed\n\n- Something.\n")
-PACKAGE, CHART = "operator/pyproject.toml", "charts/plimsoll/Chart.yaml"
+PACKAGE, CHART, FLUX = "operator/pyproject.toml", "charts/plimsoll/Chart.yaml", "manifests/gitops/flux/plimsoll.yaml"
 TREE = {
     PACKAGE: 'version = "1.2.3"\n',
     CHART: 'version: 1.2.3\nappVersion: "1.2.3"\n',
+    FLUX: "    tag: v1.2.3\n",
     "CHANGELOG.md": CHANGELOG,
     "hack/release.sh": (ROOT / "hack" / "release.sh").read_text(),
 }
@@ -39,6 +40,7 @@ def release(directory: Path, *options: str, **changed: str) -> str:
     [
         ({PACKAGE: 'version = "1.2.2"\n'}, "operator/pyproject.toml does not have version 1.2.3"),
         ({CHART: 'version: 1.2.3\nappVersion: "1.2.2"\n'}, 'does not have the line: appVersion: "1.2.3"'),
+        ({FLUX: "    tag: v1.2.2\n"}, "manifests/gitops/flux/plimsoll.yaml does not have the line: tag: v1.2.3"),
         ({"CHANGELOG.md": "## [Unreleased]\n"}, "CHANGELOG.md does not have a section: ## [1.2.3] - "),
         ({"CHANGELOG.md": UNRELEASED}, "CHANGELOG.md still has entries in [Unreleased]"),
     ],

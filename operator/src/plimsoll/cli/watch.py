@@ -298,6 +298,8 @@ def command(*, source: str, request: str | None, timeout: int | None, quiet: boo
     the run or the round continues after --timeout; 130 if interrupted.
     """
     place = find_in_cluster(source)
+    if request == "":
+        raise click.UsageError("--round is empty, and an empty annotation requests nothing; name a text")
     if request is not None and place.kind != SUITE:
         raise click.UsageError(f"--round is for suites; write bsuite/{source} if you mean a suite")
     sys.exit(watch(place, timeout, request=request, quiet=quiet, strict=strict))

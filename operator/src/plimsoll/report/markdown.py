@@ -27,6 +27,7 @@ from plimsoll.suite.rounds.turns import ACCEPT_ROUND
 
 MAX_CHARACTERS = 65_536
 """The most that GitHub accepts as the body of a comment."""
+_MARGIN = 100  # characters for a line that a pipeline adds, such as one that identifies the comment
 _MOST_ROWS = 20  # of a table that is not collapsed
 _LEAST_PRIORITY = 4  # of a column
 _MOST_NAMES = 3
@@ -71,7 +72,7 @@ class Block:
 def fitted(blocks: Iterable[Block], command: str) -> str:
     """Return a document that GitHub accepts; `command` shows what had to be left out."""
     cut = f"**Cut here:** a comment has at most {MAX_CHARACTERS:,} characters. `{command} -o json` shows everything."
-    room = MAX_CHARACTERS - len(cut) - 1
+    room = MAX_CHARACTERS - _MARGIN - len(cut) - 1
     parts: list[str] = []
     for block in blocks:
         room -= sum(len(line) + 1 for line in block.closing) + 1
