@@ -5,8 +5,10 @@
 The environment has REPOSITORY, as hack/release.sh got it, and GITHUB_REPOSITORY, GITHUB_REF_NAME (the tag), GITHUB_SHA
 and GH_TOKEN, as in a workflow of GitHub. cosign, gh and skopeo are on PATH and logged in.
 
-Nothing is pushed unless DIST is complete, the tag still is at GITHUB_SHA and has no release, and the registry has
-nothing else under the version. After a failure it can run again with the same DIST: it pushes what is still missing.
+Nothing is pushed unless DIST is complete and was built for this version, repository and commit, the tag still is at
+GITHUB_SHA and has no release, and the registry has nothing else under the version. The release starts as a draft, which
+is published only if the tag has not moved by then. After a failure, delete the draft if there is one, and run it again
+with the same DIST: it pushes what is still missing.
 """
 
 # ruff: noqa: INP001 - a script, run by path
@@ -20,7 +22,7 @@ import tempfile
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 IMAGES = ("plimsoll-operator", "plimsoll-runner")
 CHART = "plimsoll"
@@ -54,14 +56,15 @@ def main() -> None:
     check_files(dist)
     artifacts = [read_artifact(dist, name) for name in (*IMAGES, CHART)]
     check_sboms(dist, artifacts)
-    check_tag()
+    predicate = read_provenance(dist)
+    check_commit()
+    check_no_release()
     missing = [artifact for artifact in artifacts if not is_published(artifact)]
     for artifact in missing:
         run("skopeo", "copy", "--all", "--preserve-digests", f"oci-archive:{artifact.archive}", artifact.tagged)
-    statement = json.loads((dist / f"plimsoll-{VERSION}.intoto.json").read_text())
     with tempfile.TemporaryDirectory() as directory:
         provenance = Path(directory, "provenance.json")
-        provenance.write_text(json.dumps(statement["predicate"]))
+        provenance.write_text(json.dumps(predicate))
         for artifact in artifacts:
             sign(artifact, dist, provenance)
         # The sums name everything else.
@@ -69,7 +72,10 @@ def main() -> None:
         run("cosign", "sign-blob", "--yes", "--bundle", str(bundle), str(dist / "SHA256SUMS"))
         files = [*map(str, sorted(dist.iterdir())), str(bundle)]
         notes = str(dist / "RELEASE_NOTES.md")
-        run("gh", "release", "create", TAG, "--repo", PROJECT, "--verify-tag", "--notes-file", notes, *files)
+        check_commit()
+        run("gh", "release", "create", TAG, "--repo", PROJECT, "--draft", "--verify-tag", "--notes-file", notes, *files)
+        check_commit()
+        run("gh", "release", "edit", TAG, "--repo", PROJECT, "--draft=false")
 
 
 def check_files(dist: Path) -> None:
@@ -108,11 +114,37 @@ def sbom(dist: Path, artifact: Artifact, architecture: str) -> Path:
     return dist / f"{artifact.name}-{VERSION}-{architecture}.spdx.json"
 
 
-def check_tag() -> None:
-    """Exit unless the tag still is at the commit that was built, and has no release, not even a draft."""
+def read_provenance(dist: Path) -> dict[str, Any]:
+    """Return the predicate of the provenance, which must name the version, the repository and the commit."""
+    path = dist / f"plimsoll-{VERSION}.intoto.json"
+    match json.loads(path.read_text()):
+        case {
+            "predicate": {
+                "buildDefinition": {
+                    "externalParameters": {"version": version, "repository": repository},
+                    "resolvedDependencies": [{"digest": {"gitCommit": commit}}, *_],
+                }
+            } as predicate
+        }:
+            pass
+        case _:
+            die(f"{path} does not name a version, a repository and a commit")
+    built = {"version": version, "repository": repository, "commit": commit}
+    for name, expected in {"version": VERSION, "repository": REPOSITORY, "commit": COMMIT}.items():
+        if built[name] != expected:
+            die(f"{path} has the {name} {built[name]}, unlike {expected}: build it again")
+    return predicate
+
+
+def check_commit() -> None:
+    """Exit unless the tag still is at the commit that was built."""
     commit = capture("gh", "api", f"repos/{PROJECT}/commits/tags/{TAG}", "--jq", ".sha").strip()
     if commit != COMMIT:
         die(f"the tag {TAG} is at {commit} now, and {COMMIT} was built: push a new version")
+
+
+def check_no_release() -> None:
+    """Exit if the tag has a release, or a draft of one."""
     if TAG in capture("gh", "api", "--paginate", f"repos/{PROJECT}/releases", "--jq", ".[].tag_name").splitlines():
         die(f"{TAG} has a release, or a draft of one: delete the draft, or push a new version")
 

@@ -17,7 +17,8 @@ REPOSITORY = "registry.example.org/team"
 ARCHITECTURES = ("amd64", "arm64")
 NAMES = ("plimsoll-operator", "plimsoll-runner", "plimsoll")
 
-# What they print is in files: the tag's commit, the releases, and the manifests in the registry by name.
+# What they print is in files: the tag's commit, the releases, and the manifests in the registry by name. The start of a
+# command is in `failing` if it fails, and in `moving` if the tag moves while it runs.
 PROGRAM = """#!/bin/sh
 state={state}
 echo "$(basename "$0") $*" >> $state/calls
@@ -28,6 +29,7 @@ case "$(basename "$0") $*" in
         tagged=${{5#docker://registry.example.org/team/}}
         cat "$state/registry/${{tagged%:1.2.3}}" 2> /dev/null || {{ cat $state/error >&2; exit 1; }} ;;
     $(cat $state/failing)*) exit 1 ;;
+    $(cat $state/moving)*) echo def > $state/commit ;;
 esac
 """
 
@@ -54,6 +56,7 @@ class Publication:
         (self.state / "commit").write_text("abc\n")
         (self.state / "releases").write_text("v1.2.2\n")
         (self.state / "failing").write_text("nothing")
+        (self.state / "moving").write_text("nothing")
         (self.state / "error").write_text("reading manifest 1.2.3: manifest unknown\n")
         for program in ("cosign", "gh", "skopeo"):
             (self._path / program).write_text(PROGRAM.format(state=self.state))
@@ -77,8 +80,18 @@ class Publication:
                 (self.dist / f"{name}-1.2.3-{architecture}.spdx.json").write_text("{}")
         digests = {name: digest_of(manifest_of(name)) for name in NAMES}
         (self.dist / "digests.json").write_text(json.dumps(digests))
-        (self.dist / "plimsoll-1.2.3.intoto.json").write_text('{"predicate": {}}')
         (self.dist / "RELEASE_NOTES.md").write_text("Everything is new.\n")
+        self.write_provenance()
+
+    def write_provenance(self, version: str = "1.2.3", repository: str = REPOSITORY, commit: str = "abc") -> None:
+        definition = {
+            "externalParameters": {"version": version, "repository": repository},
+            "resolvedDependencies": [{"digest": {"gitCommit": commit}}, {"digest": {"sha256": "0"}}],
+        }
+        self.write_statement({"predicate": {"buildDefinition": definition}})
+
+    def write_statement(self, statement: object) -> None:
+        (self.dist / "plimsoll-1.2.3.intoto.json").write_text(json.dumps(statement))
         self.sum_files()
 
     def sum_files(self) -> None:
@@ -136,10 +149,12 @@ def test_everything_is_pushed_signed_and_attested_before_the_release(publication
         for name in NAMES[:2]
         for architecture in ARCHITECTURES
     ]
-    assert publication.changes[-1].startswith("gh release create v1.2.3 --repo owner/project --verify-tag ")
+    create, publish = publication.changes[-2:]
+    assert create.startswith("gh release create v1.2.3 --repo owner/project --draft --verify-tag ")
     assert {path.name for path in publication.dist.iterdir()} | {"SHA256SUMS.sigstore.json"} == {
-        Path(file).name for file in publication.changes[-1].partition("RELEASE_NOTES.md ")[2].split()
+        Path(file).name for file in create.partition("RELEASE_NOTES.md ")[2].split()
     }
+    assert publish == "gh release edit v1.2.3 --repo owner/project --draft=false"
 
 
 def test_after_a_failure_only_what_is_missing_is_pushed(publication: Publication) -> None:
@@ -153,7 +168,32 @@ def test_after_a_failure_only_what_is_missing_is_pushed(publication: Publication
     assert publication.run().returncode == 0
     assert publication.pushed == [f"docker://{REPOSITORY}/{name}:1.2.3" for name in NAMES[1:]]
     assert len(publication.calls("cosign sign ")) == 3
-    assert len(publication.calls("gh release ")) == 1
+    assert len(publication.calls("gh release ")) == 2
+
+
+@pytest.mark.parametrize("last", ["cosign sign-blob ", "gh release create "])
+def test_a_tag_that_moves_while_publishing_gets_no_release(publication: Publication, last: str) -> None:
+    (publication.state / "moving").write_text(last)
+    answer = publication.run()
+    assert answer.returncode == 1
+    assert "the tag v1.2.3 is at def now, and abc was built" in answer.stderr
+    assert publication.changes[-1].startswith(last)
+
+
+def test_after_a_failure_with_a_draft_it_continues_once_the_draft_is_deleted(publication: Publication) -> None:
+    (publication.state / "failing").write_text("gh release edit ")
+    answer = publication.run()
+    assert (answer.returncode, answer.stderr) == (1, "publish.py: gh release failed\n")
+    (publication.state / "failing").write_text("nothing")
+    for name in NAMES:
+        publication.push(name, manifest_of(name))
+    (publication.state / "releases").write_text("v1.2.3\nv1.2.2\n")
+    assert "delete the draft" in publication.run().stderr
+    (publication.state / "releases").write_text("v1.2.2\n")
+    (publication.state / "calls").unlink()
+    assert publication.run().returncode == 0
+    assert publication.pushed == []
+    assert publication.changes[-1].startswith("gh release edit ")
 
 
 def change_file(publication: Publication) -> None:
@@ -186,6 +226,22 @@ def name_another_digest(publication: Publication) -> None:
     publication.sum_files()
 
 
+def build_another_version(publication: Publication) -> None:
+    publication.write_provenance(version="1.2.4")
+
+
+def build_for_another_repository(publication: Publication) -> None:
+    publication.write_provenance(repository="registry.example.org/other")
+
+
+def build_another_commit(publication: Publication) -> None:
+    publication.write_provenance(commit="def")
+
+
+def omit_commit(publication: Publication) -> None:
+    publication.write_statement({"predicate": {"buildDefinition": {"resolvedDependencies": []}}})
+
+
 def move_tag(publication: Publication) -> None:
     (publication.state / "commit").write_text("def\n")
 
@@ -211,6 +267,10 @@ def deny_access(publication: Publication) -> None:
         (omit_sbom, "plimsoll-runner-1.2.3-arm64.spdx.json is missing"),
         (build_image_for_no_architecture, "plimsoll-operator-1.2.3.oci.tar has no architectures"),
         (name_another_digest, "unlike digests.json"),
+        (build_another_version, "1.2.3.intoto.json has the version 1.2.4, unlike 1.2.3"),
+        (build_for_another_repository, f"has the repository registry.example.org/other, unlike {REPOSITORY}"),
+        (build_another_commit, "has the commit def, unlike abc"),
+        (omit_commit, "does not name a version, a repository and a commit"),
         (move_tag, "the tag v1.2.3 is at def now, and abc was built"),
         (release_before, "v1.2.3 has a release"),
         (push_other_chart, f"docker://{REPOSITORY}/plimsoll:1.2.3 exists as {digest_of(b'{}')}"),
