@@ -175,9 +175,12 @@ docs: setup ## Build the site of the documentation into build/site, strictly: ev
 chart: ## Package the Helm chart into build/
 	helm=$$(hack/tool.sh helm) && "$$helm" package charts/plimsoll --destination build
 
+# The version may come from the name of a tag: neither make nor the shell may expand it.
 .PHONY: release
+release: export override VERSION := $(value VERSION)
+release: export override REPOSITORY := $(value REPOSITORY)
 release: setup ## Build and start all that a release publishes, in dist/: VERSION=... REPOSITORY=registry.example.org/team
-	hack/release.sh $(VERSION) $(REPOSITORY)
+	hack/release.sh "$${VERSION:?}" "$${REPOSITORY:?}"
 
 # Variables of the command line reach the script through its environment.
 .PHONY: images
