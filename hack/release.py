@@ -57,8 +57,11 @@ ANNOTATIONS = {
     "org.opencontainers.image.version": VERSION,
 }
 
-# What differs between two builds of the same: logs, caches, and backups of databases of packages and users.
-_VOLATILE = re.compile(r"(var/log|var/cache/(apt|debconf|ldconfig)|run|tmp)/.+|var/lib/dpkg/.+-old|etc/\w+-")
+# What differs between two builds of the same: logs, caches, backups of databases of packages and users, and an identity
+# that systemd's package draws.
+_VOLATILE = re.compile(
+    r"(var/log|var/cache/(apt|debconf|ldconfig)|run|tmp)/.+|var/lib/dpkg/.+-old|etc/(\w+-|machine-id)"
+)
 _DISTRIBUTION = re.compile(r"opt/plimsoll/lib/python[\d.]+/site-packages/[^/]+\.dist-info/(METADATA|sboms/.+\.json)")
 _PACKAGES = "var/lib/dpkg/status"
 
