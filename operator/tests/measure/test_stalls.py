@@ -91,7 +91,7 @@ def test_a_stall_of_all_is_suspect_and_a_long_one_invalid() -> None:
     finding = only(measure(client(0, still(7))), "Stalled")
     assert finding.verdict is Verdict.SUSPECT
     assert finding.message.startswith(
-        "no client completed anything for 1 s of a window of 20 s: 5 % (limit 0.5 %); look"
+        "no client completed anything for 1 s of a window of 20 s: 5 % (limit 0.5 %); if there is NodeCpuSaturated, "
     )
     finding = only(measure(client(0, still(7, 8, 9))), "Stalled")
     assert finding.verdict is Verdict.INVALID
