@@ -124,6 +124,30 @@ def test_whether_a_client_fits_is_asked_of_the_api_server(installed: Bench, hard
     assert refusal in finding["text"]
 
 
+def test_a_webhook_that_does_not_answer_refuses_pods(installed: Bench) -> None:
+    webhooks, namespace = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", installed.namespace
+    webhook = {
+        "name": "absent.example.org",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://127.0.0.1:9/"},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+    }
+    body = {"metadata": {"name": namespace}, "webhooks": [webhook]}
+    installed.apiserver.request("POST", webhooks, body).expect(201)
+    try:
+        # The API server takes a moment to observe it.
+        for _ in range(20):
+            finding = examine(installed, config=installed.config(), code=Exit.ERROR)["New pod"]
+            if finding["state"] != "ok":
+                break
+        assert finding["state"] == "problem", finding
+        assert 'failed calling webhook "absent.example.org"' in finding["text"]
+    finally:
+        installed.apiserver.request("DELETE", f"{webhooks}/{namespace}").expect(200)
+
+
 def test_what_the_api_server_cannot_answer_is_unknown_and_no_refusal(installed: Bench) -> None:
     findings = examine(replace(installed, namespace="absent"), config=installed.config(), code=Exit.ERROR)
     for check in ("New run", "New pod"):

@@ -237,10 +237,10 @@ async def _dry_run(kube: "AioKube", obj: Object) -> str | Hidden:
     """Return why the API server would refuse to create the object, empty if it would not."""
     try:
         await kube.create(obj, dry_run=True)
-    except (TransientError, NotFoundError) as error:
-        return Hidden(error.reason)
     except ApiError as error:
-        return error.reason
+        # A webhook that does not answer refuses every such object.
+        is_unknown = isinstance(error, TransientError | NotFoundError) and "webhook" not in error.reason
+        return Hidden(error.reason) if is_unknown else error.reason
     return ""
 
 

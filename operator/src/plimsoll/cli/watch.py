@@ -349,13 +349,16 @@ def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, 
     if ending is None or isinstance(ending, str):
         click.echo(f"Suite {place}: {ending}", err=True)
         return Exit.ERROR
-    rounds = ask(place.access, lambda kube: read_rounds(kube, place)) if ending.verdict in JUDGED else None
-    if rounds is not None and not quiet:
-        show_rounds(console, rounds)
+    code, rounds = exit_code(ending), None
+    # The numbers decide only where the verdict does not.
+    if ending.verdict in JUDGED and not (quiet and code):
+        rounds = ask(place.access, lambda kube: read_rounds(kube, place))
+        if not quiet:
+            show_rounds(console, rounds)
     click.echo(f"Round {ending.name} of suite {place} ended: {ending.ending}")
     if rounds is not None and not quiet:
         show_conclusion(rounds)
-    return exit_code(ending) or exit_of_numbers(rounds.last_results if rounds else (), strict=strict)
+    return code or exit_of_numbers(rounds.last_results if rounds else (), strict=strict)
 
 
 def _not_ended(what: str, last: str, place: InCluster, why: Exit) -> Exit:

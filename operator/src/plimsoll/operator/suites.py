@@ -58,6 +58,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
     records: Records[SuiteMemory] = field(default_factory=lambda: Records(SuiteMemory))
     # Held while a round of any suite is evaluated, which takes much memory and processor time.
     judging: asyncio.Lock = field(default_factory=asyncio.Lock)
+    judged: SuiteMemory | None = None  # the suite whose round was evaluated last
 
     async def look(self, body: Body) -> tuple[float | None, bool]:
         """Observe a suite, decide, write its status, perform a request; after one, the next look follows at once."""
@@ -151,6 +152,10 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
             raise ValueError("an invalid suite has no round to judge")
         spec, accepted = asked.spec, list[MeasuredRound]()
         async with self.judging:
+            # An evaluation that failed keeps its rounds for the next one, until another suite needs the memory.
+            if self.judged is not None and self.judged is not memory:
+                self.judged.rounds.clear()
+            self.judged = memory
             memory.rounds = [(runs, values) for runs, values in memory.rounds if runs in action.baseline]
             for runs in action.baseline:
                 measured = next((values for earlier, values in memory.rounds if earlier == runs), None)

@@ -425,3 +425,18 @@ def test_a_client_that_offers_less_finds_the_line_of_the_storage_at_the_loads_th
     found = [search(starved(10_000, 0.02, least), SETTINGS, f"starved {number}")[0] for number in range(5)]
     assert all(one.low and one.high for one in found)
     assert sum(one.low <= 10_000 <= one.high for one in found if one.low and one.high) >= 4
+
+
+@pytest.mark.parametrize("shape", [linear, cliff])
+@pytest.mark.parametrize("known_from", [0.97, 1.0, 1.04, 1.2, 1.7])
+def test_no_bound_is_claimed_below_the_loads_with_enough_operations(
+    shape: Callable[[float, float], Storage], known_from: float
+) -> None:
+    found = [search(sparse(shape(7_000, 0.02), round(7_000 * known_from)), SETTINGS, seed)[0] for seed in range(10)]
+    assert sum(line.high is not None and line.high < 7_000 for line in found) <= 1
+
+
+def test_busy_clients_do_not_keep_a_search_from_giving_up() -> None:
+    found = [search(sparse(starved(7_000, 0.02, 0.94, 0.94), 11_900), SETTINGS, seed)[0] for seed in range(5)]
+    assert {line.ending for line in found} == {Ending.PROBES_DO_NOT_COUNT}
+    assert max(line.probes for line in found) <= 20

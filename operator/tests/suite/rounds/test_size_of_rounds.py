@@ -29,5 +29,6 @@ def test_the_points_of_all_accepted_rounds_are_limited() -> None:
     assert problem(3, keep=45, **sweep) == ""
     assert problem(3, keep=46, **sweep) == (
         "a round would be compared with 20,400 points of earlier ones: 400 in 1 variant, times keep 46 and 5 for slow "
-        "drift; the operator keeps at most 20,000: lower keep, measure fewer points, or divide the suite"
+        "drift; the operator keeps at most 20,000: lower keep, which deletes older rounds with their results, measure "
+        "fewer points, or divide the suite"
     )

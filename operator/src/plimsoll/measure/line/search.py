@@ -274,6 +274,14 @@ class _Search:
         middle = math.sqrt(sparse * self.enough) if self.enough > _GAP * sparse else self.enough
         return min(max(self.settings.offered(middle), self.settings.offered(sparse + self.settings.step)), self.enough)
 
+    @cached_property
+    def breaks_at_least(self) -> bool:
+        """Whether it is proven that most trials at the lowest load with enough operations break."""
+        tried = [probe for probe in self.probes if probe.offered == self.least]
+        # To give up blames nothing on the storage, so it does not matter there if clients offered too little.
+        fair = [probe for probe in tried if self.least > self.settings.lowest or not probe.is_short]
+        return claim_e_value([probe.is_broken for probe in fair if probe.counts or probe.has_too_few]) >= NEEDED
+
     def _is_vain(self, probe: TriedLoad) -> bool:
         return not probe.counts and (probe.offered not in self.sparse or not probe.has_too_few)
 
@@ -287,9 +295,10 @@ class _Search:
         if low >= highest:
             return None
         if high <= self.least:
-            at_least = [probe.is_broken for probe in self.counted if probe.offered == self.least and not probe.is_short]
-            proven = Ending.BROKEN_AT_FIRST if self.least == lowest else Ending.PROBES_DO_NOT_COUNT
-            return proven if claim_e_value(at_least) >= NEEDED else None
+            if self.least == lowest:
+                return Ending.BROKEN_AT_FIRST if self.breaks_at_least else None
+            # Each probe of a storm takes OSDs away.
+            return Ending.PROBES_DO_NOT_COUNT if self.settings.storm or self.breaks_at_least else None
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
 
@@ -322,7 +331,7 @@ class _Search:
         if not self.trials:
             return made
         estimate, low, high = self.interval
-        lowest, highest = self.settings.lowest, self.settings.highest
+        highest = self.settings.highest
         held = [probe.load for probe in self.counted if not probe.is_broken and probe.load <= estimate]
         broken = [probe for probe in self.counted if probe.is_broken and probe.load >= estimate]
         # Clients without enough of a processor offer less, and are late without the storage's fault: where no load
@@ -339,9 +348,11 @@ class _Search:
                     ends = {"estimate": calm.estimate, "low": calm.low, "high": calm.high}
                     return made.model_copy(update={"ending": Ending.EQUALS_CALM, **ends})
             return made.model_copy(update={"low": below})
-        if high <= lowest:
-            proven = ending is Ending.BROKEN_AT_FIRST
-            above = lowest if proven else min((load for load in broke if load > lowest), default=None)
+        if high <= self.least:
+            # The end of the interval is below all loads that count, where nothing is known.
+            gave_up = ending in {Ending.BROKEN_AT_FIRST, Ending.PROBES_DO_NOT_COUNT}
+            is_proven = bool(broke) and gave_up and self.breaks_at_least
+            above = self.least if is_proven else min((load for load in broke if load > self.least), default=None)
             return made.model_copy(update={"high": above})
         is_known = held and broke and self.least <= estimate <= highest
         return made.model_copy(

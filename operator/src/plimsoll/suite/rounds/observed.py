@@ -51,7 +51,7 @@ def last_time_until(schedule: Schedule, moment: datetime) -> datetime:
 MAX_TRIALS = 10_000
 """Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default."""
 MAX_KEPT_POINTS = 20_000
-"""Points of all accepted rounds that a round is compared with, for the same reason: about 3 KiB each."""
+"""Points of all accepted rounds that a round is compared with, for the same reason: 3 to 7 KiB each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def size_problem(spec: SuiteSpec, plans: Sequence[Plan]) -> str:
         return (
             f"a round would be compared with {kept:,} points of earlier ones: {points:,} in {variants}, times keep "
             f"{spec.keep} and {PINNED_ROUNDS} for slow drift; the operator keeps at most {MAX_KEPT_POINTS:,}: lower "
-            "keep, measure fewer points, or divide the suite"
+            "keep, which deletes older rounds with their results, measure fewer points, or divide the suite"
         )
     return ""
 
