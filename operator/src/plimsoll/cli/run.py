@@ -351,7 +351,7 @@ def command(
     fails, the others are still measured.
 
     Exits with 0 if all is measured, 1 if the run failed, 5 if a result is Invalid, 6 if it continues after --timeout,
-    130 if interrupted; of a suite also with 3 and 4, like `watch`.
+    130 if interrupted; of a suite also with 3 (a regression) and 4 (not enough evidence), like `watch`.
     """
     file = None if source is None else Path(source)
     if source is not None and source.startswith("bsuite/") and not Path(source).exists():

@@ -147,7 +147,7 @@ def test_probes() -> None:
         ),
         (
             line(Ending.NEVER_BROKE, None, 9_500, None, storm=OsdsAway(count=1, action="Out")),
-            "The line is above 9,500 IOPS, the highest load that was offered, with 97.5 % confidence.",
+            "The line is above 9,500 IOPS, the highest load that arrived, with 97.5 % confidence.",
         ),
         (
             line(Ending.EQUALS_CALM, storm=OsdsAway(count=1, action="Out")),
@@ -219,7 +219,7 @@ def test_never_broke_names_the_highest_load_that_the_clients_offered() -> None:
     found = progress_of(probes, settings).line
     assert found.ending is Ending.NEVER_BROKE
     assert {one.load for one in probes} == {1000}
-    sentence = "The line is above 1,000 IOPS, the highest load that was offered, with 97.5 % confidence."
+    sentence = "The line is above 1,000 IOPS, the highest load that arrived, with 97.5 % confidence."
     assert summary.ending_sentence(found, asked) == sentence
     assert summary.load_text(found, asked) == "more than 1,000"
 

@@ -285,8 +285,11 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             return f"The search gave up{f' after {made}' if line.counted else ''}: {why}."
         case Ending.NEVER_BROKE:
             load = min(search.highest_load, line.low or math.inf)
-            remedy = "; increase limit to find it" if load == search.highest_load else ""
-            highest = f"{rounded_load(load)} {unit_text(search)}, the highest load that was offered"
+            # Slow clients, or those of a storm line, meet less than the highest load.
+            is_highest = load == search.highest_load
+            remedy = "; increase limit to find it" if is_highest else ""
+            what = "was offered" if is_highest else "arrived"
+            highest = f"{rounded_load(load)} {unit_text(search)}, the highest load that {what}"
             return f"The line is above {highest}, with 97.5 % confidence{remedy}."
         case _:
             return _SENTENCE[line.ending]
