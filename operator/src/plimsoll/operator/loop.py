@@ -1,4 +1,4 @@
-"""The loop that looks at all objects of a kind. Each look is level-triggered: it depends only on what it observes."""
+"""The loop that reconciles all objects of a kind. It is level-triggered: each pass depends only on what it observes."""
 
 import asyncio
 import logging

@@ -328,7 +328,7 @@ def provisioner_of(
     drivers: Iterable[Object],
     classes: Iterable[Object],
 ) -> Provisioner:
-    """Return a CephCluster's CSI driver: that of the `osds`' Rook operator, else the one in use, else the only one."""
+    """Return a CephCluster's CSI driver: that of its Rook operator (by `osds`), the one in use, or the only one."""
     suffix = f".{driver}.csi.ceph.com"
     registered = {obj["metadata"]["name"] for obj in drivers if obj["metadata"]["name"].endswith(suffix)}
     labels = (label(osd, "rook.io/operator-namespace") for osd in osds)

@@ -285,7 +285,7 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             return f"The search gave up{f' after {made}' if line.counted else ''}: {why}."
         case Ending.NEVER_BROKE:
             load = min(search.highest_load, line.low or math.inf)
-            # Slow clients, or those of a storm line, meet less than the highest load.
+            # Slow clients offer less than the highest load, and a storm line has a lower one.
             is_highest = load == search.highest_load
             remedy = "; increase limit to find it" if is_highest else ""
             what = "was offered" if is_highest else "arrived"
