@@ -103,6 +103,12 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
             {"prepare": {"bogus": 3}},
             "spec.prepare.bogus: is not a known field; remove it or correct its spelling (nearest: dropCaches, ",
         ),
+        ({"settleSeconds": 3}, "spec.settleSeconds: is not a known field; it belongs in prepare"),
+        ({"gates": {"fillPercent": 3}}, "spec.gates.fillPercent: is not a known field; remove it or"),
+        (
+            {"storage": {"rook": {"cluster": "rook-ceph/ceph"}}},
+            'spec.storage.rook.cluster: "rook-ceph/ceph" must be a mapping of fields, such as {namespace: rook-ceph, ',
+        ),
         ({"clients": {"counts": 3}}, "spec.clients.counts: is not a known field; did you mean count?"),
         ({"repetitions": 0}, "spec.repetitions: 0 must be at least 1"),
         ({"repetitions": 21}, f"spec.repetitions: 21 must be at most {MAX_REPETITIONS}"),
@@ -169,7 +175,10 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
             {"runtimeSeconds": 20, "rampSeconds": 20},
             "[0].rampSeconds: 20 must be less than runtimeSeconds;",
         ),
-        ({"runtimeSeconds": 5}, "[0].rampSeconds: 10 must be less than runtimeSeconds; decrease it, or"),
+        (
+            {"runtimeSeconds": 5},
+            "[0].rampSeconds: 10 must be less than runtimeSeconds; decrease it (default 10), or",
+        ),
         ({"clients": 2}, "[0].clients: 2 must be a list, such as [2]"),
         ({"clients": []}, "[0].clients: must have at least 1 entry"),
         ({"clients": ["2"]}, '[0].clients[0]: "2" must be a whole number'),
@@ -189,6 +198,8 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
                 "but has fio and runtimeSecond; did you mean runtimeSeconds?"
             ),
         ),
+        ({"settleSeconds": 3}, "[0].settleSeconds: is not a known field; it belongs in prepare"),
+        ({"repetitions": 3}, "[0].repetitions: is not a known field; it belongs in the run"),
         ({"tool": "fio"}, "[0]: must have one tool besides"),
     ],
 )

@@ -89,12 +89,17 @@ def test_laggy_and_unknown_groups_are_not_clean() -> None:
     assert "unknown" in unclean_states(parse_status(rook("status-undersized-incomplete")))
 
 
+def test_the_rest_of_a_mean_is_no_recovery() -> None:
+    """As Ceph 20 showed it after a pool had been created: all placement groups active+clean, and 3 bytes/s."""
+    assert gate_problems(dataclasses.replace(HEALTHY, recovering_bytes_per_second=3), accepted=NONE) == ()
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"osds_up": 2}, "1 of 3 OSDs are down"),
         ({"remapped_pgs": 4}, "4 placement groups are remapped"),
-        ({"recovering_bytes_per_second": 10}, "recovering 10 bytes/s"),
+        ({"recovering_bytes_per_second": 1024**2}, "recovering 1,048,576 bytes/s"),
         ({"health": "HEALTH_ERR"}, "HEALTH_ERR: (unnamed)"),
         ({"health": "HEALTH_WARN", "checks": {}}, "HEALTH_WARN: (unnamed)"),
         ({"osds": 0, "osds_up": 0, "osds_in": 0}, "no OSDs"),

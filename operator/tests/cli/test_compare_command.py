@@ -6,17 +6,17 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from rich.console import Console
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.cli.compare import EXIT_OF, show_comparison
+from plimsoll.cli.compare import EXIT_OF, show_comparison, variants_lines
 from plimsoll.measure.compare import comparison
 from plimsoll.measure.compare.values import RegressionRule, match_points
-from plimsoll.plan.fingerprint import Likeness
+from plimsoll.plan.fingerprint import Difference, Likeness
 from support.command_line import invoke
 from support.results import above, line, result, searched, steady, trials_of
 
@@ -258,6 +258,21 @@ def test_differences_of_several_points_are_shown_once() -> None:
         save(name, [saved_run(name, 1000, point=f"w-{n:03d}", parameters={"ioDepth": n + 1}) for n in range(3)])
     save("three", [saved_run("three", 1000, point=f"w-{n:03d}", parameters={"ioDepth": n + 1}) for n in range(3)])
     assert compare("one", "three").count("context seed: 3 -> 5, at w-000 and 2 more") == 1
+
+
+def test_variants_differ_by_intention_and_only_the_settings_are_named() -> None:
+    keys: list[tuple[Literal["identity", "context"], str]] = [
+        ("identity", "pool.size"),
+        ("context", "ceph.pools"),
+        ("context", "kernel"),
+        ("context", "seed"),
+    ]
+    found = [(Difference(part=part, key=key, baseline=1, candidate=2), ["w-000"]) for part, key in keys]
+    assert [*variants_lines(Likeness(differences=found, unknown=["w-001"]))] == [
+        "No fingerprint was recorded at w-001: other differences are unknown.",
+        "The variants differ in what is measured: pool.size (-o json has the values).",
+        "The variants differ in conditions: kernel, ceph.pools (-o json has the values).",
+    ]
 
 
 def test_runs_without_a_common_point_are_refused() -> None:

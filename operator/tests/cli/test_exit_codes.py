@@ -97,7 +97,7 @@ def test_a_suite_that_compares_no_rounds_ends_with_its_comparisons_of_variants(k
         kube.put(stored)
     lines = invoke("watch", SUITE, code=Exit.DONE).splitlines()
     assert lines[-2].endswith(" of suite bench/weekly ended: measured; the suite compares no rounds")
-    assert lines[-1].startswith("Comparison cost, new against old: NoRegression: NoRegression in 2 of 2 gating metrics")
+    assert lines[-1].startswith("Comparison cost, new against old: NoRegression: in 2 of 2 gating metrics")
 
 
 def test_a_suspect_number_of_a_round_fails_only_with_strict(kube: ConnectedKube) -> None:

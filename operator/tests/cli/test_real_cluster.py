@@ -117,7 +117,7 @@ async def test_run_is_watched_to_its_end(bench: Bench) -> None:
         ended = condition("Succeeded", "True", "all 1 points are measured", "Valid")
         bench.say(status("5/5", "all 1 points are measured", ended, clean, shown="Valid"))
         await line_with(process, "IOPS ± 95 %")
-        await line_with(process, "Still being removed: 2 Jobs are stopping")
+        await line_with(process, "Cleanup: 2 Jobs are stopping")
         await line_with(process, f"Run {bench.namespace}/nightly ended: Valid: all 1 points are measured")
         assert await asyncio.wait_for(process.wait(), SECONDS) == 0
 

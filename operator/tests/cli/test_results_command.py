@@ -181,7 +181,8 @@ def test_reason_of_several_points_is_explained_at_its_worst() -> None:
         )
         for name, verdict in verdicts.items()
     ]
-    assert [*explanations(points)] == ["ClockOffset (Invalid) at w-001 and 2 more: that of w-001"]
+    texts = [*explanations((point.spec.point, point) for point in points)]
+    assert texts == ["ClockOffset (Invalid) at w-001 and 2 more: that of w-001"]
 
 
 def test_json_is_the_documents(directory: Path, results: list[BenchmarkResult]) -> None:

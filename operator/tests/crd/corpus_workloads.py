@@ -52,7 +52,10 @@ _WORKLOADS = [
     Manifest(
         name="ramp as long as runtime",
         changes={"spec.workloads.0.runtimeSeconds": 20, "spec.workloads.0.rampSeconds": 20},
-        says=(f"{_W}.rampSeconds", "must be less than runtimeSeconds; decrease it, or increase runtimeSeconds"),
+        says=(
+            f"{_W}.rampSeconds",
+            "must be less than runtimeSeconds; decrease it (default 10)",
+        ),
     ),
     refused("default ramp too long", "spec.workloads.0.runtimeSeconds", 10, f"{_W}.rampSeconds", "must be less than"),
     *(

@@ -102,9 +102,8 @@ def test_rook_may_be_away_for_a_while(world: PretendWorld) -> None:
     world.rook.knobs.down = True
     uid = create(world)
     world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "PoolNotReady")
-    for _ in range(8):
-        world.round()
-    assert "check that its operator is running" in world.conditions(uid)["StorageReady"]["message"]
+    hint = "check that its operator is running"
+    world.until(lambda: hint in world.conditions(uid)["StorageReady"]["message"])
     world.rook.knobs.down = False
     world.until_settled(uid)
     assert world.conditions(uid)["Succeeded"]["status"] == "True"

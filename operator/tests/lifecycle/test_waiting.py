@@ -374,6 +374,15 @@ def test_a_dead_node_holds_back_its_run_for_good_and_the_next_only_for_a_while(
     if deleted:
         world.cluster.delete(run_of(world, first))
     second = world.create("b", clients={"count": 1})
+    messages: list[str] = []
+
+    def is_overdue() -> bool:
+        messages.append(world.conditions(first).get("CleanedUp", {}).get("message", ""))
+        return "pods on an unresponsive node remain" in messages[-1]
+
+    world.until(is_overdue)
+    # Pods that were evicted before are overdue from the beginning.
+    assert not deleted or any(f"are stopping on {node}" in message for message in messages[:-1])
     world.until(lambda: world.conditions(second).get("Admitted", {}).get("status") == "True")
     assert (world.cluster.now - lost_at).total_seconds() > LOAD_GONE_SECONDS
     said = world.conditions(first)["CleanedUp"]

@@ -169,7 +169,7 @@ def test_plan_contains_network_and_platform(make_run: MakeRun) -> None:
         ({"iodepth": [1]}, ["iodepth: is not a known field; did you mean ioDepth?"]),
         ({"io_depth": [1]}, ["io_depth: is not a known field; did you mean ioDepth?"]),
         ({"bs": ["4Ki"]}, ["bs: is not a known field; did you mean blockSize?"]),
-        ({"runtime": 60}, ["runtime: is not a known field; remove it or correct its spelling"]),
+        ({"runtime": 60}, ["runtime: is not a known field; runtimeSeconds belongs in workloads[]"]),
         (
             {"engine": "psync", "ioDepth": [1, 2]},
             ["ioDepth[1]: 2 has no effect beyond 1 with a synchronous engine; use 1 and raise jobs"],

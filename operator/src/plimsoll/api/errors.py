@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, get_args
+from typing import TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
@@ -84,7 +84,7 @@ def remedy_of(details: ErrorDetails) -> str:
     wrong_type = _WRONG_TYPE.fullmatch(kind)
     expected = str(context["expected"]).replace("'", "") if is_choice else _TYPES[wrong_type[1]] if wrong_type else ""
     if expected or (value is None and kind != "value_error"):
-        return _wrong_kind(expected, value)
+        return _wrong_kind(expected, value, of=context.get("class_name", ""))
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
         limit = context[key]
@@ -108,12 +108,15 @@ def remedy_of(details: ErrorDetails) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _wrong_kind(expected: str, value: object) -> str:
+def _wrong_kind(expected: str, value: object, *, of: str = "") -> str:
     if value is None:
         return "is empty; give it a value, or remove it"
     if isinstance(value, dict | list | tuple):
         return f"must be {expected}, not {'a mapping' if isinstance(value, dict) else 'a list'}"
     examples = {"a list": f", such as [{value}]", "text": "; put it in quotes"}
+    if of == "NamespacedName" and re.fullmatch("[^/]+/[^/]+", str(value)):
+        namespace, name = str(value).split("/")
+        examples = {expected: f", such as {{namespace: {namespace}, name: {name}}}"}
     return f"must be {expected}{examples.get(expected, '')}"
 
 
@@ -150,9 +153,17 @@ def field_path(location: Iterable[int | str]) -> str:
 
 
 def problems_of(
-    error: ValidationError, *, prefix: Sequence[int | str] = (), model: type[BaseModel] | None = None
+    error: ValidationError,
+    *,
+    prefix: Sequence[int | str] = (),
+    model: type[BaseModel] | None = None,
+    whole: type[BaseModel] | None = None,
 ) -> tuple[Problem, ...]:
-    """Return the problems behind a validation error of the part at `prefix`; with `model`, with the closest fields."""
+    """Return the problems behind a validation error of the part at `prefix`.
+
+    With `model`, that of the part, unknown fields get the closest known ones; `whole` is the model with the part, to
+    which a field in the wrong place may belong, if there is another.
+    """
     if error.error_count() > _MAX_PROBLEMS:
         remedy = f"has {error.error_count()} errors, too many to list; is it the right document?"
         return (Problem(field=field_path(prefix), remedy=remedy),)
@@ -173,7 +184,10 @@ def problems_of(
                 problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
         elif kind == "extra_forbidden" and model is not None:
             name, known = _FIO_OPTIONS.get(str(location[-1]), str(location[-1])), _sibling_fields(model, details)
-            closest, nearest = did_you_mean(name, known, 1), difflib.get_close_matches(name, known, cutoff=0)
+            place = "" if name in known else place_of_field(name, whole or model)
+            what = "it" if name == location[-1] else name
+            closest = f"{what} belongs in {place}" if place else did_you_mean(name, known, 1)
+            nearest = difflib.get_close_matches(name, known, cutoff=0)
             remedy = f"is not a known field; {closest}" if closest else f"{_UNKNOWN} (nearest: {', '.join(nearest)})"
             problems.append(Problem(field=path, remedy=remedy))
         else:
@@ -191,6 +205,28 @@ def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:
             fields = [field for outer in models for field in outer.model_fields.values() if field.alias == part]
             models = [inner for field in fields for inner in models_in(field.annotation)]
     return [str(field.alias) for outer in models for field in outer.model_fields.values()]
+
+
+def place_of_field(name: str, model: type[BaseModel], *, root: str = "") -> str:
+    """Return the mapping that a field belongs in, such as `prepare`; empty if no or several mappings have it.
+
+    `root` names the model itself, if its own fields count.
+    """
+    own = ((root, str(field.alias)) for field in model.model_fields.values() if root)
+    places = {place for place, field in (*own, *_nested_fields(model)) if field == name}
+    return places.pop() if len(places) == 1 else ""
+
+
+def _nested_fields(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each mapping in a model, such as `prepare` or `workloads[]`, with each of its fields."""
+    for field in model.model_fields.values():
+        for inner in models_in(field.annotation):
+            place = f"{field.alias}[]" if get_origin(field.annotation) in {list, tuple} else str(field.alias)
+            # Some fields are derived when a document is read, and nobody writes them.
+            fields = inner.model_fields.values()
+            written = (it for it in fields if not any(getattr(mark, "absent", False) for mark in it.metadata))
+            yield from ((place, str(other.alias)) for other in written)
+            yield from _nested_fields(inner)
 
 
 def models_in(annotation: object) -> Iterator[type[BaseModel]]:

@@ -5,7 +5,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from plimsoll.api.errors import Problem, SpecError, decode_document, did_you_mean, field_path, load_document, shown
+from plimsoll.api.errors import (
+    Problem,
+    SpecError,
+    decode_document,
+    did_you_mean,
+    field_path,
+    load_document,
+    place_of_field,
+    shown,
+)
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly, Size
 from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
@@ -152,7 +161,7 @@ class Workload(Model):
         Rule(
             rule="self.rampSeconds < self.runtimeSeconds",
             holds=lambda workload: workload.ramp_seconds < workload.runtime_seconds,
-            message="must be less than runtimeSeconds; decrease it, or increase runtimeSeconds",
+            message="must be less than runtimeSeconds; decrease it (default 10), or increase runtimeSeconds",
             field_path=".rampSeconds",
         ),
         Rule(
@@ -213,6 +222,12 @@ class Workload(Model):
             raise ValueError("has no tool; add one such as fio with a mapping of its parameters")
         generic_fields, tool = ", ".join(GENERIC_WORKLOAD_FIELDS), tools[0]
         if len(tools) > 1:
+            elsewhere = {name: place for name in tools if (place := place_of_field(name, RunSpec, root="the run"))}
+            if elsewhere:
+                problems = elsewhere.items()
+                raise SpecError(
+                    [Problem(field=it, remedy=f"is not a known field; it belongs in {place}") for it, place in problems]
+                )
             suggestions = (did_you_mean(name, GENERIC_WORKLOAD_FIELDS, 1) for name in tools)
             remedy = next(filter(None, suggestions), "remove one or correct its spelling")
             raise ValueError(f"must have one tool besides {generic_fields}, but has {' and '.join(tools)}; {remedy}")

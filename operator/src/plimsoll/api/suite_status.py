@@ -167,8 +167,13 @@ class EndedRound(Round):
     """Number of comparisons with accepted rounds, by verdict. Only these decide the verdict."""
 
     @property
+    def compares_none(self) -> bool:
+        """Whether it was only measured, and evaluated without any comparison with accepted rounds."""
+        return self.verdict is RoundVerdict.NO_REGRESSION and not self.comparisons
+
+    @property
     def ending(self) -> str:
-        if self.verdict is RoundVerdict.NO_REGRESSION and not self.comparisons:
+        if self.compares_none:
             return "measured; the suite compares no rounds"
         return f"{self.verdict}, accepted" if self.accepted else self.verdict
 
@@ -231,7 +236,7 @@ class SuiteDisplay(Model):
     progress: _Text | None = None
     """Runs of the active round that ended, of all its runs, such as 3/9."""
     verdict: _Text | None = None
-    """Verdict of the last complete round."""
+    """Verdict of the last round that ended; Measured if the suite compares no rounds."""
     message: Annotated[str, Field(max_length=1024)] | None = None
     """What the suite waits for, or what keeps it from measuring, with the remedy."""
 

@@ -72,8 +72,9 @@ def gate_problems(
             f"{status.remapped_pgs} placement groups are remapped; wait until their data has moved, and turn the "
             "balancer off during the measurement"
         )
-    if rate := status.recovering_bytes_per_second:
-        problems.append(f"the cluster is recovering {rate} bytes/s; wait until recovery ends")
+    if status.is_recovering:
+        rate = status.recovering_bytes_per_second
+        problems.append(f"the cluster is recovering {rate:,} bytes/s; wait until recovery ends")
     if problem := health_problem("the cluster", status.health, standing_checks(status.health, status.checks, accepted)):
         problems.append(problem)
     return tuple(problems)

@@ -34,6 +34,10 @@ class FileSystemDetail:
     data_pools: tuple[int, ...]  # numbers of its data pools, the default one first
 
 
+LITTLE_RECOVERY = 64 * 1024
+"""Bytes per second and OSD that take less than a thousandth of the time of a disk."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
     """The output of `ceph status`."""
@@ -49,11 +53,19 @@ class ClusterStatus:
     osds_up_since: str  # time of the last change of the set of OSDs that are up, as Ceph writes it
     osds_in_since: str  # the same of OSDs that are in
     remapped_pgs: int
-    recovering_bytes_per_second: int  # 0 without recovery
+    recovering_bytes_per_second: int  # a mean over some time; 0 without recovery
     used_bytes: int
     total_bytes: int
     metadata_servers: tuple[MetadataServer, ...] = ()  # those with a rank, of all file systems
     muted: frozenset[str] = frozenset()  # health checks that an administrator has muted; they are not in `checks`
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether so much is recovered that it may matter if no placement group says so.
+
+        The mean sinks to a few bytes per second after a pool has been created or an OSD has returned.
+        """
+        return self.recovering_bytes_per_second > LITTLE_RECOVERY * self.osds_up
 
     @property
     def osds_seen(self) -> OsdsSeen:

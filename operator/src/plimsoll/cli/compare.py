@@ -17,6 +17,7 @@ from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
 from plimsoll.measure.compare.comparison import Comparison, compare, notes_of
 from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
+from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report import comparing
@@ -24,8 +25,10 @@ from plimsoll.report.figure import runs_of as reported_runs
 from plimsoll.report.markdown import comparison_markdown
 from plimsoll.report.overview import value_text
 from plimsoll.report.pipelines import junit_text, otava_of_runs, suite_of_comparison
+from plimsoll.report.view import NONE
 from plimsoll.suite.evaluation import Compared
 
+_MOST_KEYS = 8
 EXIT_OF = {
     Conclusion.NO_REGRESSION: Exit.DONE,
     Conclusion.REGRESSION: Exit.REGRESSION,
@@ -41,17 +44,22 @@ def show_comparison(
     of_runs: bool = False,
     doubts: Sequence[str] = (),
     conclusion: Conclusion | None = None,
+    of_variants: bool = False,
 ) -> None:
     """Print a comparison; `of_runs` means that each run counted as a trial.
 
-    `doubts` about the runs may lead to another `conclusion` than their numbers.
+    `doubts` about the runs may lead to another `conclusion` than their numbers. `of_variants`: of a suite, which differ
+    by intention.
     """
     if rows := [*comparing.compared_rows(comparison)]:
-        console.print(fitted(comparing.COMPARED_COLUMNS, rows, remedy="-o json", blank_repeats=True))
+        # Without enough trials there are no intervals, and more room for the values.
+        columns = [it for it in comparing.COMPARED_COLUMNS if any(it.cell(row).text != NONE for row in rows)]
+        console.print(fitted(columns, rows, remedy="-o json", blank_repeats=True))
         legend = "In brackets: metrics that do not gate. At worst: with 95 % confidence it is no worse."
         print_line(console, " ".join((legend, *comparing.legend_texts(comparison))), "dim")
     notes = (f"{first_few(places, 1)}: {note}" for note, places in notes_of(comparison).items())
-    for text in (*notes, *likeness_lines(likeness), *comparing.only_texts(comparison)):
+    differences = variants_lines(likeness) if of_variants else likeness_lines(likeness)
+    for text in (*notes, *differences, *comparing.only_texts(comparison)):
         print_line(console, text)
     print_line(console, " ".join(comparing.rule_texts(comparison)), "dim")
     if of_runs:
@@ -60,11 +68,11 @@ def show_comparison(
         words = f"Noise between runs: from {runs} runs, so at most {runs - 1} degrees of freedom."
         print_line(console, words, "dim")
     else:
-        words = (
-            "Noise between runs: unknown and not taken into account, so it may look like a change; measure the "
-            "baseline several times and name those runs with --noise."
-        )
-        print_line(console, words, "yellow")
+        remedy = "measure the baseline several times and name those runs with --noise"
+        if of_variants:
+            remedy = f"with repeat: {MINIMUM_TRIALS} or more, the suite compares runs instead of trials"
+        words = "Noise between runs: unknown and not taken into account, so it may look like a change"
+        print_line(console, f"{words}; {remedy}.", "yellow")
     for reason in comparison.reasons:
         print_line(console, f"- {reason}")
     for doubt in doubts:
@@ -84,6 +92,18 @@ def likeness_lines(likeness: Likeness) -> Iterator[str]:
     for difference, points in likeness.differences:
         change = f"{value_text(difference.baseline)} -> {value_text(difference.candidate)}"
         yield f"{difference.part} {difference.key}: {change}, at {first_few(points, 1)}"
+
+
+def variants_lines(likeness: Likeness) -> Iterator[str]:
+    """Yield in what the runs of two variants differ, without the values: most of them follow from the variants."""
+    if text := comparing.unknown_text(first_few(likeness.unknown, 1)):
+        yield text
+    keys = [(difference.part, difference.key) for difference, _ in likeness.differences if difference.key != "seed"]
+    measured = [key for part, key in keys if part == "identity"]
+    conditions = sorted((key for part, key in keys if part != "identity"), key=lambda key: key.startswith("ceph."))
+    for what, found in (("what is measured", measured), ("conditions", conditions)):
+        if found:
+            yield f"The variants differ in {what}: {first_few(found, _MOST_KEYS)} (-o json has the values)."
 
 
 @click.command(short_help="Decide whether one run is worse than another.")

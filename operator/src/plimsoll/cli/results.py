@@ -167,7 +167,7 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
     lines = [*line_sentences(results), *rows_of.recovery_sentences(results), rows_of.missing_percentiles(results)]
-    for line in filter(None, (*lines, *explanations(results))):
+    for line in filter(None, (*lines, *explanations((result.spec.point, result) for result in results))):
         print_line(console, line)
 
 
@@ -191,9 +191,9 @@ def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
         yield f"{row.result.spec.point} {text}. {why}"
 
 
-def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
-    """Yield every reason once, with its points and the message of the first one with the worst verdict."""
-    for case in worst_cases((result.spec.point, result) for result in results):
+def explanations(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[str]:
+    """Yield every reason once, with its named points and the message of the first one with the worst verdict."""
+    for case in worst_cases(results):
         yield f"{case.reason} ({case.verdict}) at {first_few(case.points, 1)}: {case.message}"
 
 
@@ -262,6 +262,7 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
                 of_runs=compared.of_runs,
                 doubts=compared.reasons,
                 conclusion=compared.conclusion,
+                of_variants=True,
             )
     if evaluation.judgements:
         console.print(Text("\nRounds", style="bold"))
@@ -286,10 +287,19 @@ def show_conclusion(rounds: SuiteRounds) -> None:
 def _show_variants(console: Console, rounds: SuiteRounds) -> None:
     reported = {variant.label: variant.results for variant in rounds.variants}
     for variant, runs in rounds.results.complete.items():
-        done = f"{len(runs)} of {rounds.results.repeat} runs, each counted as a trial"
+        done = f"{len(runs)} of {count_text(rounds.results.repeat, 'run')}"
+        done += ", each counted as a trial" if len(runs) > 1 else ""
         console.print(Text(f"{variant}: {done}", style="bold"))
         if runs:
             console.print(results_table(reported[variant]))
+    of_points = (
+        (f"{variant} {result.spec.point}", result)
+        for variant, results in rounds.results.complete.items()
+        for run in results
+        for result in run
+    )
+    for line in explanations(of_points):
+        print_line(console, line)
     if rounds.directories and not rounds.evaluation.measured.is_complete:
         print_line(console, "Not all runs are measured completely; plimsoll run --resume continues.", "yellow")
 

@@ -176,10 +176,10 @@ def _suite_rounds(
     first_runs = {variant: runs[0] for variant, runs in results.complete.items() if runs}
     variants: list[ReportedRun] = []
     for name, first in first_runs.items():
-        # The first run alone if the runs of the variant measured different things.
+        # The first run alone if there is no other, or if the runs of the variant measured different things.
         reported = first
         with suppress(RepeatsError):
-            reported = as_one_run(results.complete[name])
+            reported = as_one_run(results.complete[name]) if len(results.complete[name]) > 1 else first
         variants.append(with_layers(ReportedRun(label=name, results=reported), first))
     study = None
     if suite.metadata.study in STUDY_NAMES:

@@ -149,6 +149,23 @@ class RunLines(Lines[watched.WatchedRun]):
         self._problems = run.problems
 
 
+class SuiteLines(Lines[watched.WatchedSuite]):
+    """Prints every change once, and those of the run that is being measured, with its points."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console, "suite")
+        self._run = RunLines(console)
+        self._current: str | None = None
+
+    def show(self, suite: watched.WatchedSuite) -> None:
+        current = suite.status.round.current if suite.status.round else None
+        if current != self._current:
+            self._run, self._current = RunLines(self._console), current
+        super().show(suite)
+        if suite.run is not None:
+            self._run.show(suite.run)
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A run at a moment, in Unix seconds, in the size that fits the console."""
@@ -330,7 +347,7 @@ def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bo
     succeeded = last.ending.status is ConditionStatus.TRUE
     words = "ended" if succeeded else "did not succeed"
     if last.leftovers:
-        click.echo(f"Still being removed: {last.leftovers}")
+        click.echo(f"Cleanup: {last.leftovers}")
     click.echo(f"Run {place} {words}: {last.ending.reason}: {last.ending.message}")
     if last.ending.reason in {Reason.SUSPECT, Reason.INVALID_RESULTS}:
         return Exit.NOT_VALID if strict or not succeeded else Exit.DONE
@@ -339,7 +356,7 @@ def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bo
 
 def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, quiet: bool, strict: bool) -> Exit:
     console = Terminal()
-    view = nullcontext() if quiet else Lines[watched.WatchedSuite](console, "suite")
+    view = nullcontext() if quiet else SuiteLines(console)
     with view as shown:
         following = watched.SuiteFollowing(place, shown, watched.AwaitedRound(request))
         last = watched.follow(following, timeout)

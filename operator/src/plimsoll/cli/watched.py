@@ -186,7 +186,7 @@ class WatchedSuite:
     # Text of the annotation that requests a round, as far as the status remembers it; empty if absent.
     request: str = ""
     is_current: bool = True  # whether the operator has seen the last change of the specification
-    run: str = ""  # progress of the current run; empty without one, or if it cannot be read
+    run: WatchedRun | None = None  # the current one; None without one, or if it cannot be read
     shown_status: str = UNSEEN
 
     @property
@@ -214,7 +214,7 @@ class WatchedSuite:
 
     @property
     def headline(self) -> str:
-        return "  ".join(filter(None, (self.shown_status, self.activity, self.run)))
+        return "  ".join(filter(None, (self.shown_status, self.activity)))
 
     def condition(self, kind: SuiteConditionType) -> SuiteCondition | None:
         """Return a condition that is True; None otherwise."""
@@ -222,16 +222,13 @@ class WatchedSuite:
         return next((condition for condition in conditions if condition.status is ConditionStatus.TRUE), None)
 
 
-def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
-    """Read a suite, and the display of the run that is being measured; exits if the status cannot be read."""
+def watched_suite(suite: Mapping[str, Any]) -> WatchedSuite:
+    """Read a suite; exits if the status cannot be read."""
     metadata, status = suite["metadata"], _status_of(BenchmarkSuiteStatus, suite)
-    display = (_status_of(BenchmarkRunStatus, run).display if run else None) or Display()
-    progress = f"{display.progress} trials" if display.progress else ""
     return WatchedSuite(
         status=status,
         request=(metadata.get("annotations") or {}).get(REQUEST_ROUND, "")[:MAX_ANNOTATION_CHARACTERS],
         is_current=status.observed_generation == metadata.get("generation", status.observed_generation),
-        run="  ".join(filter(None, (display.status, progress, display.message))),
         shown_status=(status.display.status if status.display else None) or UNSEEN,
     )
 
@@ -316,6 +313,8 @@ class Polling(ABC, Generic[Seen]):
     """Polls one object."""
 
     _can_read_others = True
+    _progress: object = None  # of the run whose points are known
+    _points: Sequence[WatchedPoint] = ()
     last = "the cluster has not answered"
     """What was seen last, in one line."""
 
@@ -384,6 +383,21 @@ class Polling(ABC, Generic[Seen]):
         self._uid = uid
         return dict(document)
 
+    async def _state_of(self, kube: "AioKube", run: Object) -> WatchedRun:
+        # The run's status has nearly the same information as the conductor's state.
+        config_map = await self._readable(kube, CONFIG_MAP, naming.state_config_map(run["metadata"]["name"]))
+        uid = run["metadata"]["uid"]
+        state = None if config_map is None else watched_state(config_map, uid)
+        status = run.get("status") or {}
+        current = (state.trials_done, state.current and state.current.key) if state else None
+        displayed = status.get("display", {}).get("progress")
+        progress = (uid, status.get("points"), status.get("completionTime"), displayed, current)
+        # The points are read again only after progress.
+        if progress != self._progress:
+            self._points = await watched_points(kube, self._place.namespace, run)
+            self._progress = progress
+        return watched_run(run, state, self._points)
+
     async def _readable(self, kube: "AioKube", kind: Kind, name: str) -> Object | None:
         """Return another object of the namespace; None if it does not exist or may not be read."""
         if not self._can_read_others:
@@ -422,23 +436,8 @@ def follow(following: Polling[Seen], seconds: int | None) -> Seen | Exit:
 class Following(Polling[WatchedRun]):
     """Follows one run."""
 
-    _progress: object = None
-    _points: Sequence[WatchedPoint] = ()
-
     async def _look(self, kube: "AioKube") -> tuple[WatchedRun, bool]:
-        run = await self._document(kube)
-        # The run's status has nearly the same information as the conductor's state.
-        config_map = await self._readable(kube, CONFIG_MAP, naming.state_config_map(self._place.name))
-        state = None if config_map is None else watched_state(config_map, run["metadata"]["uid"])
-        status = run.get("status") or {}
-        current = (state.trials_done, state.current and state.current.key) if state else None
-        displayed = status.get("display", {}).get("progress")
-        progress = (status.get("points"), status.get("completionTime"), displayed, current)
-        # The points are read again only after progress.
-        if progress != self._progress:
-            self._points = await watched_points(kube, self._place.namespace, run)
-            self._progress = progress
-        seen = watched_run(run, state, self._points)
+        seen = await self._state_of(kube, await self._document(kube))
         return seen, seen.ending is not None
 
 
@@ -459,9 +458,8 @@ class SuiteFollowing(Polling[WatchedSuite]):
         """How the round ended; None while it continues."""
 
     async def _look(self, kube: "AioKube") -> tuple[WatchedSuite, bool]:
-        document = await self._document(kube)
-        seen = watched_suite(document)
+        seen = watched_suite(await self._document(kube))
         self.ending = self._awaited.ending(seen)
         name = seen.status.round.current if seen.status.round else None
         run = await self._readable(kube, RUN, name) if name else None
-        return watched_suite(document, run), self.ending is not None
+        return replace(seen, run=await self._state_of(kube, run) if run else None), self.ending is not None

@@ -34,6 +34,7 @@ from plimsoll.tools.target import TargetKind
 _ASK = "or ask the operator's administrator to"
 _RESTRICTED = "restricted"  # the Pod Security Standard that forbids root
 _SCHEDULING_SECONDS = 10.0  # a pod that cannot be scheduled for so long has no room on the nodes
+_OVERDUE_SECONDS = 15  # after a pod's deletion deadline, which its kubelet usually meets within a few
 LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.
 
@@ -175,7 +176,7 @@ def why_no_devices(namespace: str, pod_security: str) -> str:
 def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
     load, rights, storage = stop_load(seen), revoke_rights(seen, now), storage_of(run, seen, settings, now)
     if load or seen.jobs or seen.loading_pods:
-        fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
+        fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen, now))
         if seen.loading_pods and load_is_gone(seen, now):
             message = (
                 f"{count_text(len(seen.loading_pods), 'pod')}{_on_nodes(seen)} should have been gone "
@@ -249,9 +250,10 @@ def _on_nodes(seen: Observed) -> str:
     return f" on {first_few(nodes, 3)}" if nodes else ""
 
 
-def stopping_message(seen: Observed) -> str:
-    nodes = _on_nodes(seen)
-    where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
+def stopping_message(seen: Observed, now: datetime) -> str:
+    where = _on_nodes(seen)
+    if any(age_seconds(pod.gone_by, now) > _OVERDUE_SECONDS for pod in seen.loading_pods):
+        where += "; pods on an unresponsive node remain until it returns or is deleted"
     return f"{count_text(len(seen.jobs), 'Job')} and {count_text(len(seen.loading_pods), 'pod')} are stopping{where}"
 
 

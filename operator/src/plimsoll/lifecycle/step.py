@@ -189,7 +189,7 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
     lost = queue.place_lost(run, seen, settings, now)
     keeps_until = queue.keeps_until(run, seen, settings, now) if lost is None else None
     if stopping:
-        message = provisioning.stopping_message(seen)
+        message = provisioning.stopping_message(seen, now)
     elif lost is not None:
         message = lost.message
     elif run.start_time is None:

@@ -111,7 +111,7 @@ def _axis_problems(sweep: Sweep, axis: str) -> Iterator[Problem]:
 def _problems_at(sweep: Sweep, numbers: Mapping[str, int], error: ValidationError) -> Iterator[Problem]:
     """Yield the problems of one combination, at `blockSize[1]` where its validation knows only `blockSize`."""
     places = {field_path((*sweep.place, axis)): number for axis, number in numbers.items()}
-    for problem in problems_of(error, prefix=sweep.place, model=sweep.tool.parameters):
+    for problem in problems_of(error, prefix=sweep.place, model=sweep.tool.parameters, whole=RunSpec):
         number = places.get(problem.field)
         yield problem if number is None else replace(problem, field=f"{problem.field}[{number}]")
 

@@ -195,7 +195,7 @@ def _of_side(side: str, heading: str) -> Iterator[Column[ComparedRow]]:
         return mean
 
     yield Column("", trials, key=f"{side}_trials")
-    yield Number(heading, value, key=side, text=lambda row: metric_text(row.change.metric, value(row)), priority=3)
+    yield Number(heading, value, key=side, text=lambda row: metric_text(row.change.metric, value(row)), priority=2)
 
 
 def _change(key: str) -> Column[ComparedRow]:
@@ -219,7 +219,7 @@ COMPARED_COLUMNS: Sequence[Column[ComparedRow]] = (
         lambda row: row.change.low,
         key="low",
         text=lambda row: words.interval_text(row.change),
-        priority=2,
+        priority=3,
     ),
     _change("high"),
     _Number("At worst", lambda row: row.change.bound, key="bound", show=words.change_text, priority=1),

@@ -106,8 +106,7 @@ RoundRow = tuple[EndedRound, Sequence[Difference]]  # a round, and what changed 
 
 def _round_verdict(row: RoundRow) -> str:
     ended, _ = row
-    compares_none = ended.verdict is RoundVerdict.NO_REGRESSION and not ended.comparisons
-    return view.NONE if compares_none else ended.verdict.value
+    return view.NONE if ended.compares_none else ended.verdict.value
 
 
 def _baseline_text(row: RoundRow) -> str:

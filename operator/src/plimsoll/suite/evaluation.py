@@ -335,13 +335,14 @@ def _outcome(
     texts, parts = [*reasons], dict[str, float | None]()
     if changes:
         place, change = min(changes, key=severity)
-        words = f"{place} {change_text(change.ratio)} ({interval_text(change)})"
+        interval = "" if change.low is None and change.high is None else f" ({interval_text(change)})"
+        words = f"{place} {change_text(change.ratio)}{interval}"
         # Doubts explain a conclusion, and numbers a regression.
         texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
         # The change as a part of the old value; less than 0 is worse.
         sign, ends = (1, (change.low, change.high)) if change.metric.is_rate else (-1, (change.high, change.low))
         ratios = zip(("estimate", "low", "high"), (change.ratio, *ends), strict=True)
         parts = {key: sign * (ratio - 1) for key, ratio in ratios if ratio is not None}
-    message = quote("; ".join(texts), MAX_OUTCOME_CHARACTERS)
+    message = quote("; ".join(text.removeprefix(f"{conclusion} ") for text in texts), MAX_OUTCOME_CHARACTERS)
     outcome = ComparisonOutcome(name=name, variant=variant, verdict=conclusion, message=message)
     return outcome.model_copy(update=parts)

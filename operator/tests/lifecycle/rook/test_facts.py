@@ -1,6 +1,8 @@
 """The status of Rook objects, as recorded from Rook 1.18 and from one with Ceph 20."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,10 +14,12 @@ from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, complete_plan, unu
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
+from plimsoll.plan.document import CephTarget
 from support.goldens import NEW_ROOK, OLD_ROOK, rook_object
 from support.specs import ceph_run, made_in_rook
 
 TARGET = ceph_run("rook-images").target
+CREATED = datetime(2026, 11, 21, 9, 12, tzinfo=UTC)
 DELETED = datetime(2026, 11, 21, 9, 13, 56, tzinfo=UTC)
 NOT_EMPTY = 'pool "bench-rep3" contains images or snapshots and cannot be deleted'
 NO_CLASS = (
@@ -28,7 +32,8 @@ def thing(kind: str = "CephBlockPool", name: str = "pool", *, phase: str = "Read
     status: dict[str, Any] = {"phase": phase, **({"observedGeneration": 2} if phase == "Ready" else {})}
     if kind == "CephClient":
         status["info"] = {"secretName": "plimsoll-0"}
-    own = {"name": name, "namespace": "rook-ceph", "uid": f"uid-of-{name}", "generation": 2, **metadata}
+    own = {"name": name, "namespace": "rook-ceph", "uid": f"uid-of-{name}", "generation": 2}
+    own |= {"creationTimestamp": CREATED.isoformat(), **metadata}
     return {"apiVersion": "ceph.rook.io/v1", "kind": kind, "metadata": own, "status": status}
 
 
@@ -48,6 +53,11 @@ def everything(**changed: dict[str, Any]) -> list[RookFact]:
             if obj["metadata"]["name"].endswith(end):
                 obj["status"] = status
     return [fact(obj) for obj in objects]
+
+
+def readiness(facts: Iterable[RookFact], target: CephTarget = TARGET, *, seconds: float = 61) -> Fact:
+    """Return what is known that long after the creation."""
+    return readiness_fact(target, facts, now=CREATED + timedelta(seconds=seconds))
 
 
 def test_ready_of_the_present_generation_is_ready() -> None:
@@ -87,14 +97,14 @@ def test_a_file_system_is_read_as_rook_wrote_it(version: str, story: str, phase:
 def test_a_file_system_that_is_not_ready_is_named_before_the_users() -> None:
     made = ceph_run("rook-files")
     objects = [thing(obj["kind"], obj["metadata"]["name"]) for obj in made_in_rook(made)]
-    assert readiness_fact(made.target, [fact(obj) for obj in objects]).message == (
+    assert readiness([fact(obj) for obj in objects], made.target).message == (
         f"Rook reports file system {objects[0]['metadata']['name']} as ready"
     )
     objects[0]["status"] = {"phase": "Progressing"}
-    found = readiness_fact(made.target, [fact(obj) for obj in objects])
+    found = readiness([fact(obj) for obj in objects], made.target)
     assert found.reason == "FileSystemNotReady"
     objects[0]["status"] = {"phase": "Failure"}
-    assert readiness_fact(made.target, [fact(obj) for obj in objects]).reason == "FileSystemFailed"
+    assert readiness([fact(obj) for obj in objects], made.target).reason == "FileSystemFailed"
 
 
 def test_ready_of_an_earlier_generation_is_not() -> None:
@@ -119,8 +129,8 @@ def test_events_of_an_earlier_object_of_the_same_name_do_not_count() -> None:
 
 
 def test_all_that_is_made_has_to_be_ready() -> None:
-    assert readiness_fact(TARGET, everything()).holds
-    found = readiness_fact(TARGET, everything()[:-1])
+    assert readiness(everything()).holds
+    found = readiness(everything()[:-1])
     assert (found.holds, found.reason) == (False, "UserNotReady")
     assert "is not created yet" in found.message
 
@@ -128,7 +138,7 @@ def test_all_that_is_made_has_to_be_ready() -> None:
 def test_of_an_existing_pool_only_users_are_waited_for() -> None:
     existing = ceph_run("rook-existing")
     facts = [fact(thing(obj["kind"], obj["metadata"]["name"])) for obj in made_in_rook(existing)]
-    assert readiness_fact(existing.target, facts).holds
+    assert readiness(facts, existing.target).holds
 
 
 @pytest.mark.parametrize(
@@ -141,13 +151,19 @@ def test_of_an_existing_pool_only_users_are_waited_for() -> None:
     ],
 )
 def test_a_pool_that_is_not_ready_is_told(status: dict[str, Any], reason: str, words: str) -> None:
-    found = readiness_fact(TARGET, everything(data=status))
+    found = readiness(everything(data=status))
     assert (found.holds, found.reason) == (False, reason)
     assert words in found.message
 
 
+def test_a_rook_that_has_just_begun_is_only_waited_for() -> None:
+    assert readiness(everything(data={}), seconds=2).message.startswith("waiting for Rook to report on CephBlockPool")
+    warned = [replace(each, warning=NO_CLASS) for each in everything(data={})]
+    assert NO_CLASS in readiness(warned, seconds=2).message
+
+
 def test_a_user_that_failed_is_told() -> None:
-    assert readiness_fact(TARGET, everything(agent={"phase": "Failure"})).reason == "UserFailed"
+    assert readiness(everything(agent={"phase": "Failure"})).reason == "UserFailed"
 
 
 def test_the_condition_that_is_true_says_why_a_pool_is_not_deleted() -> None:

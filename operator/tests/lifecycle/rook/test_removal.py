@@ -16,7 +16,13 @@ POOL = rook_fact(
     {
         "apiVersion": "ceph.rook.io/v1",
         "kind": "CephBlockPool",
-        "metadata": {"name": "plimsoll-a", "namespace": "rook-ceph", "uid": "u", "generation": 2},
+        "metadata": {
+            "name": "plimsoll-a",
+            "namespace": "rook-ceph",
+            "uid": "u",
+            "generation": 2,
+            "creationTimestamp": "2026-11-21T08:50:00Z",
+        },
         "status": {"phase": "Failure"},
     },
     {},

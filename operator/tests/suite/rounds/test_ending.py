@@ -88,6 +88,7 @@ def test_evaluation_is_requested_again_after_a_restart() -> None:
     assert isinstance(world.look().actions[-1], Judge)
     world.settle()
     assert [one["verdict"] for one in world.rounds] == ["NoRegression", "NoRegression"]
+    assert world.status["display"]["verdict"] == "Measured"
 
 
 def test_suspended_suite_evaluates_a_measured_round() -> None:

@@ -161,7 +161,9 @@ class Pools(RookResource):
         return _absent(wanted, self.there.pools)
 
     def ready(self) -> Fact:
-        return self.unless_in_use(rook_facts.readiness_fact(self.target, self.there.pools, kinds=rook_facts.POOL_KINDS))
+        return self.unless_in_use(
+            rook_facts.readiness_fact(self.target, self.there.pools, kinds=rook_facts.POOL_KINDS, now=self.view.now)
+        )
 
     def remove(self) -> Teardown | None:
         """Return the progress of deleting pools: first the pool with the images' headers, then `<its name>-data`."""
@@ -186,7 +188,9 @@ class Users(RookResource):
         return _absent(rook_render.users(self.view.run, self.target, secrets, version=version), self.there.users)
 
     def ready(self) -> Fact:
-        fact = self.unless_in_use(rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users)))
+        fact = self.unless_in_use(
+            rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users), now=self.view.now)
+        )
         if fact.reason is Reason.USER_FAILED and self.there.cluster and self.there.cluster.external:
             return Fact.false(fact.reason, f"{fact.message}; {rook_survey.EXTERNAL_REMEDY}")
         secrets = self._key_secrets()

@@ -13,6 +13,7 @@ from plimsoll.ceph.versions import mixture_problem, versions_that_matter
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from plimsoll.lifecycle.children import Child, Object, child_of, time_of
 from plimsoll.lifecycle.decision import Fact
+from plimsoll.lifecycle.observed import age_seconds
 from plimsoll.plan.document import CephTarget
 
 READY = "Ready"  # phase of an object that Rook has applied
@@ -21,6 +22,7 @@ FIRST_KEY = "1"  # what Rook counts for a key that was never rotated
 _INACTIVE = "PG_AVAILABILITY"  # Ceph's health check for inactive placement groups
 _EXTERNAL_ACCESS = "Secret rook-ceph-mon and ConfigMap rook-ceph-mon-endpoints of the external cluster"
 POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)  # the kinds of objects that pools belong to
+_REPORT_SECONDS = 60  # within which Rook usually reports on a new object; on pools, after it has created them
 MAX_WARNING_CHARACTERS = 500  # maximum length of a warning in a message
 
 
@@ -51,6 +53,7 @@ class RookFact:
     """A CephBlockPool, CephFilesystem or CephClient."""
 
     child: Child
+    created: datetime
     ready: bool  # whether Rook has applied its current specification
     phase: str  # from its status; empty before Rook has written one
     warning: str  # the newest warning about it; empty if there is none
@@ -95,6 +98,7 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
     ]
     return RookFact(
         child=child_of(obj),
+        created=datetime.fromisoformat(metadata["creationTimestamp"]),
         ready=status.get("phase") == READY and is_current and not deleted,
         phase=str(status.get("phase", "")),
         warning=warnings.get(metadata["uid"], ""),
@@ -105,7 +109,9 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
     )
 
 
-def readiness_fact(target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*ROOK_KINDS,)) -> Fact:
+def readiness_fact(
+    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*ROOK_KINDS,), *, now: datetime
+) -> Fact:
     facts_by_name = {(fact.child.kind, fact.child.name): fact for fact in facts}
     for kind, name in own_objects(target):
         if kind not in kinds:
@@ -115,7 +121,7 @@ def readiness_fact(target: CephTarget, facts: Iterable[RookFact], kinds: Collect
             return Fact.false(ROOK_KINDS[kind].not_ready, f"{kind} {name} is not created yet")
         if not fact.ready:
             reason = ROOK_KINDS[kind].failed if fact.phase == FAILURE else ROOK_KINDS[kind].not_ready
-            return Fact.false(reason, _waiting_message(fact))
+            return Fact.false(reason, _waiting_message(fact, now))
     name = f"file system {target.file_system.name}" if target.file_system else f"pool {' and '.join(target.pools)}"
     return Fact.true(Reason.READY, f"Rook reports {name} as ready")
 
@@ -198,12 +204,14 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     return f"{problem}, or set spec.gates.cephHealth to Ignored"
 
 
-def _waiting_message(fact: RookFact) -> str:
+def _waiting_message(fact: RookFact, now: datetime) -> str:
     what = f"{fact.child.kind} {fact.child.place}"
     if fact.child.deleting:
         return f"{what} is being deleted by another user; delete the run and create it again"
     because = f": {fact.warning[:MAX_WARNING_CHARACTERS]}" if fact.warning else ""
     if not fact.phase:
+        if not because and age_seconds(fact.created, now) <= _REPORT_SECONDS:
+            return f"waiting for Rook to report on {what}"
         remedy = "check that its operator is running, and not blocked by another object that it cannot delete"
         return f"Rook has not reported the status of {what} yet{because}; {remedy}"
     if fact.phase == FAILURE:

@@ -167,7 +167,8 @@ def recovery_traffic(evidence: Evidence) -> CheckedValues:
 
 
 def _moved(status: ClusterStatus) -> int:
-    return sum(moving_states(status).values()) + status.recovering_bytes_per_second
+    rate = status.recovering_bytes_per_second if status.is_recovering else 0
+    return sum(moving_states(status).values()) + rate
 
 
 @TrialCheck(

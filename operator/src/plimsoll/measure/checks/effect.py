@@ -325,7 +325,7 @@ def _part_of_groups(groups: int, watch: ClusterWatch) -> float:
 
 def moving(evidence: Evidence) -> Activity:
     def part(status: ClusterStatus, watch: ClusterWatch) -> float:
-        if not (status.recovering_bytes_per_second or moving_states(status)):
+        if not (status.is_recovering or moving_states(status)):
             return 0.0
         # Data moves from one set of OSDs to another; if all groups are clean, it is unknown whose data.
         groups = sum(unclean_states(status).values())

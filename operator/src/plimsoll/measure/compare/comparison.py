@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import TypeVar
 
 from pydantic import field_serializer
@@ -87,7 +87,7 @@ class Change(Model):
 
     operation: Operation  # in documents `all` if the metric is the line, which is one of all operations together
     metric: Metric
-    ratio: float | None = None  # candidate divided by baseline, of geometric means; absent if not comparable
+    ratio: float | None = None  # candidate divided by baseline, of geometric means; absent if a value is absent or 0
     low: float | None = None  # lower end of its 95 % confidence interval, not adjusted for other tests
     high: float | None = None  # upper end of it
     bound: float | None = None  # with 95 % confidence it is no worse; `NoRegression` if within the threshold
@@ -217,10 +217,16 @@ def _case(
         notes=(problem,) if problem else (),
     )
     if problem:
-        return known, None
+        return known.model_copy(update={"ratio": _ratio(baseline, candidate)}), None
     ours, theirs = (logarithms_of(of_side, operation, metric) for of_side in trials)
     group = (spec.workload, operation, metric)
     return known, Sample(group=group, point=spec.point, gates=gates, baseline=ours, candidate=theirs, between=between)
+
+
+def _ratio(baseline: Sequence[float | None], candidate: Sequence[float | None]) -> float | None:
+    """Return the ratio of the geometric means of what cannot be tested; None if a value is absent or 0."""
+    ours, theirs = complete(baseline), complete(candidate)
+    return geometric_mean(theirs) / geometric_mean(ours) if ours and theirs and min(*ours, *theirs) > 0 else None
 
 
 def side_of(values: Sequence[float | None]) -> Side:
@@ -376,7 +382,7 @@ def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, dou
 
 def has_to_decide(metric: MetricComparison) -> bool:
     """Whether a gating metric of a point has to show that there is no regression."""
-    return not metric.in_mean or metric.suspected or metric.ratio is None
+    return not metric.in_mean or metric.suspected or metric.p_value is None
 
 
 def tally(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]) -> Iterator[str]:
@@ -510,9 +516,10 @@ def _metric(
 ) -> MetricComparison:
     known, sample = case
     in_mean = (pair.baseline.spec.workload, known.operation, known.metric) in means
-    # Of several points the scatter of their mean decides, and has a note of its own.
+    # Of several points the scatter of their mean decides, and has a note of its own; the scatter of two trials is none.
     deviations = [side.deviation for side in (known.baseline, known.candidate) if side.deviation is not None]
-    noise = "" if in_mean else noise_note(max(deviations, default=None), known.metric, rule)
+    is_short = min(known.baseline.trials, known.candidate.trials) < MINIMUM_TRIALS
+    noise = "" if in_mean or is_short else noise_note(max(deviations, default=None), known.metric, rule)
     known = known.model_copy(update={"in_mean": in_mean, "notes": (*known.notes, noise) if noise else known.notes})
     if sample is None:
         return known

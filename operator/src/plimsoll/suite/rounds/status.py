@@ -211,10 +211,11 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
             message=printable_text(fact.message[:_MAX_MESSAGE]),
         )
         conditions = set_condition(conditions, new, seen.now)
+    last = next(iter(state.rounds), None)
     display = SuiteDisplay(
         status=ready.reason,
         progress=f"{active.children.done}/{active.children.total}" if active else None,
-        verdict=state.rounds[0].verdict if state.rounds else None,
+        verdict=None if last is None else "Measured" if last.compares_none else last.verdict,
         message=ready.message[:_MAX_DISPLAY],
     )
     update = {"observed_generation": seen.suite.generation, "conditions": conditions, "display": display}
