@@ -18,6 +18,7 @@ from plimsoll.cli.diagnosis import (
     Hidden,
     State,
     client_pod,
+    conclusion,
     diagnose,
 )
 from plimsoll.cli.doctor import check_machine, judge_engine, judge_fio, judge_host
@@ -133,6 +134,29 @@ def test_all_is_well() -> None:
         "StorageClass fast": ("rook-ceph.rbd.csi.ceph.com, Immediate, expandable, CSI driver on 1 of 1 node"),
         "Nodes": "1 of 1 node for pods, 7.91 CPUs, amd64",
     }
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, f"Ready to measure Rook {ROOK} and StorageClass fast."),
+        (
+            {"classes": [storage_class("fast"), storage_class("slow", "x.csi.y")]},
+            f"Ready to measure Rook {ROOK} and StorageClass fast, but not StorageClass slow.",
+        ),
+        ({"ceph_clusters": [], "classes": []}, f"Not ready: Rook {ROOK} and StorageClass."),
+        ({"operators": [], "namespaces": []}, "Not ready: Operator and Namespace."),
+    ],
+)
+def test_the_last_line_says_what_a_run_can_measure(changes: Document, expected: str) -> None:
+    assert conclusion([*diagnose(replace(HEALTHY, **changes))]) == expected
+
+
+def test_a_cluster_of_another_kubernetes_is_no_problem_beside_one_that_exists() -> None:
+    settings = replace(SETTINGS, rook_clusters={ROOK: ("bench",), "other/ceph": ("bench",)})
+    findings = {finding.check: finding for finding in diagnose(replace(HEALTHY, settings=settings))}
+    assert findings["Rook other/ceph"].state is State.UNUSED
+    assert findings[f"Rook {ROOK}"].state is State.OK
 
 
 @pytest.mark.parametrize("home", ["plimsoll-system", "ops"])
@@ -333,6 +357,7 @@ def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
         "Clocks here",
     }
     assert State.PROBLEM not in {state for state, _ in states.values()}
+    assert conclusion([*diagnose(facts)]).startswith("What a run can measure needs the rights for CRDs, Operator")
 
 
 def test_without_an_operator_no_one_knows_which_rook_clusters_are_allowed() -> None:

@@ -196,7 +196,8 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
     targets = {target for storage in storages for target in provider_for(storage).targets(storage) or {ONLY_CLUSTER}}
     yield ("Target", ", ".join(sorted(targets)))
     seconds = repeat * sum(estimate(plan).total_seconds for plan in plans)
-    yield ("Time", f"about {timedelta(seconds=seconds)}; queue, provisioning and repeated attempts add to it")
+    about = "at most" if any(point.line for plan in plans for point in plan.points) else "about"
+    yield ("Time", f"{about} {timedelta(seconds=seconds)}; queue, provisioning and repeated attempts add to it")
     yield ("Writing", written_text(plans, repeat) or "nothing")
 
 

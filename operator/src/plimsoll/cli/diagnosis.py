@@ -25,7 +25,7 @@ from plimsoll.lifecycle.provisioning import rejection, why_no_devices
 from plimsoll.lifecycle.render import client
 from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Run, Settings, platform_of, run_of
 from plimsoll.lifecycle.storage.registry import provider_of
-from plimsoll.measure.text import count_text, first_few, size_text
+from plimsoll.measure.text import count_text, first_few, listed, size_text
 from plimsoll.plan.expand import make_plan
 
 OLDEST_KUBERNETES = (1, 31)  # as in the chart's kubeVersion
@@ -51,6 +51,8 @@ _RESERVED = (f"{GROUP}/", "app.kubernetes.io/")
 _UNOBSERVED_SECONDS = 30
 _CLOCK_SECONDS = 2.0  # the API server writes times without fractions
 _LEASE_SLACK_SECONDS = 5.0  # the clocks of the leader and of the API server differ
+_TARGETS = ("StorageClass", "Rook", "Directory", "Device")
+"""What the checks of what a run can measure begin with."""
 _TAINTS = {"NoSchedule", "NoExecute"}
 
 T = TypeVar("T")
@@ -136,6 +138,23 @@ def diagnose(facts: Facts) -> Findings:
                 yield replace(finding, check=f"{check} {finding.check}".strip())
         except Hidden as hidden:
             yield Finding(State.UNKNOWN, str(hidden), check=check)
+
+
+def conclusion(findings: Sequence[Finding]) -> str:
+    """Return in one line what a run can measure, or what prevents all of them."""
+    targets = [finding for finding in findings if finding.check.startswith(_TARGETS)]
+    if blocking := [each.check for each in findings if each.state is State.PROBLEM and each not in targets]:
+        return f"Not ready: {listed(blocking)}."
+    ready, broken = (
+        listed([each.check for each in targets if each.state is state]) for state in (State.OK, State.PROBLEM)
+    )
+    if not ready and not broken:
+        hidden = listed([each.check for each in findings if each.state is State.UNKNOWN])
+        obstacle = f"needs the rights for {hidden} to tell" if hidden else "there is nothing that a run could measure"
+        return f"What a run can measure {obstacle}."
+    if not ready:
+        return f"Not ready: {broken}."
+    return f"Ready to measure {ready}{f', but not {broken}' if broken else ''}."
 
 
 def visible(answer: T | Hidden) -> T:
@@ -434,8 +453,13 @@ def judge_rook_clusters(facts: Facts) -> Findings:
             text = f"runs may use it; its health {clusters}"
             yield Finding(State.UNKNOWN, text, check=place)
         elif place not in by_name:
-            fix = "correct the chart's rook.clusters, or install Rook"
-            yield judged("runs may use it, but it does not exist", "", fix, check=place)
+            problem, fix = (
+                "runs may use it, but it does not exist",
+                "correct the chart's rook.clusters, or install Rook",
+            )
+            # Values of a chart may be for several clusters of Kubernetes.
+            state = State.UNUSED if any(other in by_name for other in settings.rook_clusters) else State.PROBLEM
+            yield Finding(state, problem, fix if state is State.PROBLEM else "", check=place)
         else:
             yield _rook_cluster(facts, by_name[place])
 
@@ -499,13 +523,13 @@ def _storage_class(facts: Facts, obj: Object) -> Finding:
     if drivers is None or nodes is None:
         return Finding(State.UNKNOWN, f"{text}; whether its CSI driver is installed needs list csidrivers and csinodes")
     count = sum(provisioner in {driver["name"] for driver in node["spec"].get("drivers") or ()} for node in nodes)
-    problem, kind = "", "not a CSI driver"
+    problem, kind = "", "; its provisioner is no CSI driver, and whether it works is unknown"
     if count or provisioner in {driver["metadata"]["name"] for driver in drivers}:
         problem = "" if count else f"CSI driver {provisioner} is on no node, so no pod can mount its volumes"
-        kind = f"CSI driver on {count} of {count_text(len(nodes), 'node')}"
+        kind = f", CSI driver on {count} of {count_text(len(nodes), 'node')}"
     elif ".csi." in provisioner:
         problem = f"CSIDriver {provisioner} does not exist"
-    return judged(problem, f"{text}, {kind}", _CHECK_CSI)
+    return judged(problem, f"{text}{kind}", _CHECK_CSI)
 
 
 # Nodes and clocks

@@ -106,7 +106,8 @@ def command(
     With --directory or --device it checks this machine: fio, direct I/O, free space or the device, CPUs and load. It
     writes one MiB to the directory, and only reads devices.
 
-    Exits with 1 if something does not work. Below the table are the remedies: commands, or values of the chart.
+    Exits with 1 if something does not work. Below the table are the remedies, which are commands or values of the
+    chart, and last what a run can measure.
     """
     if directory is not None or devices:
         if directory is not None and devices:
@@ -124,6 +125,7 @@ def command(
         # Each on a line of its own, however long, so that it can be pasted.
         for finding in filter(lambda finding: finding.fix, findings):
             print_line(console, f"\n{finding.check}:\n  {finding.fix}")
+        print_line(console, f"\n{diagnosis.conclusion(findings)}")
     else:
         write_document([asdict(finding) for finding in findings], output)
     sys.exit(Exit.ERROR if any(finding.state is State.PROBLEM for finding in findings) else Exit.DONE)

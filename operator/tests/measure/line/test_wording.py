@@ -134,15 +134,15 @@ def test_probes() -> None:
         (
             line(Ending.NEVER_BROKE, None, 231_512.7, None),
             (
-                "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; increase "
-                "limit to find it."
+                "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; to find "
+                "it, increase limit, and use more clients if these cannot offer more."
             ),
         ),
         (
             line(Ending.NEVER_BROKE, None, 200_000, None, storm=OsdsAway(count=1, action="Out")),
             (
-                "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; increase "
-                "limit to find it."
+                "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; to find "
+                "it, increase limit, and use more clients if these cannot offer more."
             ),
         ),
         (
@@ -219,8 +219,10 @@ def test_never_broke_names_the_highest_load_that_the_clients_offered() -> None:
     found = progress_of(probes, settings).line
     assert found.ending is Ending.NEVER_BROKE
     assert {one.load for one in probes} == {1000}
-    sentence = "The line is above 1,000 IOPS, the highest load that arrived, with 97.5 % confidence."
-    assert summary.ending_sentence(found, asked) == sentence
+    sentence = (
+        "The line is above 1,000 IOPS, the highest load that arrived, with 97.5 % confidence; to find it, increase"
+    )
+    assert summary.ending_sentence(found, asked).startswith(sentence)
     assert summary.load_text(found, asked) == "more than 1,000"
 
 

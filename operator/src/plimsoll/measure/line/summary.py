@@ -287,7 +287,8 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             load = min(search.highest_load, line.low or math.inf)
             # Slow clients offer less than the highest load, and a storm line has a lower one.
             is_highest = load == search.highest_load
-            remedy = "; increase limit to find it" if is_highest else ""
+            remedy = "; to find it, increase limit, and use more clients if these cannot offer more"
+            remedy = "" if line.storm and not is_highest else remedy
             what = "was offered" if is_highest else "arrived"
             highest = f"{rounded_load(load)} {unit_text(search)}, the highest load that {what}"
             return f"The line is above {highest}, with 97.5 % confidence{remedy}."
