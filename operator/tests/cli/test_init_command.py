@@ -100,11 +100,17 @@ def test_without_a_name_the_only_allowed_cluster_is_measured(job: str) -> None:
     assert all(plan.ceph and not plan.ceph.monitors for plan in plans)
 
 
-@pytest.mark.parametrize("job", sorted(CLASS_JOBS))
+@pytest.mark.parametrize("job", [*sorted(CLASS_JOBS), "most-iops"])
 @pytest.mark.parametrize("name", ["fast.ssd", "10", "0x1f", "true", "null", "2026-01-01"])
 def test_storage_class_is_filled_in(job: str, name: str) -> None:
     spec = yaml.safe_load(init(job, "--storage-class", name))["spec"]
     assert spec["storage"]["storageClass"] == {"name": name}
+    assert "rook" not in spec["storage"]
+
+
+def test_a_search_on_a_storage_class_has_no_pool_and_no_values_of_the_chart() -> None:
+    text = init("most-iops", "--storage-class", "fast")
+    assert not re.search("(?i)pool|rook|copies|values", text)
 
 
 @pytest.mark.parametrize("name", ["main", "10", "a, b"])
@@ -129,6 +135,8 @@ def test_without_a_job_each_is_listed_with_its_question() -> None:
     [
         ("disk", 2, "'disk' is not one of 'claim-latency'"),
         ("--name mine", 2, "which job? It is one of claim-latency, "),
+        ("storm-line --storage-class fast", 2, "--storage-class has no effect on storm-line; leave it out"),
+        ("most-iops --storage-class fast --rook a/b", 2, "--storage-class and --rook are two places to measure"),
         ("network --storage-class fast", 2, "--storage-class has no effect on network"),
         ("cephfs --pool main", 2, "--pool has no effect on cephfs"),
         ("claim-latency --rook a/b", 2, "--rook has no effect on claim-latency"),

@@ -30,6 +30,7 @@ JOBS = (
 """What people want to know, the most frequent first: the names of the manifests."""
 
 _STORAGE_CLASSES = {"claim-latency": "rook-ceph-block", "new-disk": "raw-devices"}
+_OF_A_POOL = "most-iops"  # the job that a StorageClass can have as well
 _ROOK = "rook-ceph/rook-ceph"
 _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-z0-9][-a-z0-9]*)")
 
@@ -66,13 +67,14 @@ def manifest(job: str, **options: str | None) -> str:
     """Return the manifest of a job; exits if an option of the command is invalid, or if the job has no use for it."""
     template = _template(job)
     given = {option: value for option, value in options.items() if value is not None}
+    if job == _OF_A_POOL and "storage_class" in given:
+        if "rook" in given:
+            raise click.UsageError("--storage-class and --rook are two places to measure; leave one out")
+        template = _on_storage_class(template)
     for option in given:
         identifier = "rook_name" if option == "rook" else option
         if identifier not in template.get_identifiers():
-            remedy = "leave it out"
-            if option == "storage_class" and "rook:" in template.template:
-                remedy = "write spec.storage.storageClass in place of spec.storage.rook in the manifest that it prints"
-            raise click.UsageError(f"--{option.replace('_', '-')} has no effect on {job}; {remedy}")
+            raise click.UsageError(f"--{option.replace('_', '-')} has no effect on {job}; leave it out")
     rook = given.get("rook", _ROOK)
     cluster = _CLUSTER.fullmatch(rook)
     if cluster is None:
@@ -86,6 +88,15 @@ def manifest(job: str, **options: str | None) -> str:
         text = text.replace(f"{_ROOK}: [bench]}}}}\n", f"{_ROOK}: [bench]}}}} # NAMESPACE/NAME of your CephCluster\n")
     decode_file(Path(job), read_manifest(text))
     return text
+
+
+def _on_storage_class(template: Template) -> Template:
+    """Return the manifest of a run that makes a pool for its PVCs, with PVCs of a StorageClass instead."""
+    storage = "    storageClass: {name: $storage_class}\n"
+    text = re.sub(r"^    rook:\n(      .*\n)+", storage, template.template, flags=re.MULTILINE)
+    # An administrator has nothing to allow.
+    text = re.sub(r"^# Values of the chart.*\n(#  .*\n)+#\n", "", text, flags=re.MULTILINE)
+    return Template(text.replace("a pool with three PVCs", "three PVCs").replace(" in three copies", ""))
 
 
 def _scalar(text: str) -> str:
