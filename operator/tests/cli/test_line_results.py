@@ -142,6 +142,19 @@ def test_a_missing_percentile_is_explained(p99: int | None, words: list[str]) ->
     assert [line.strip() for line in lines if line.startswith("No p99")] == words
 
 
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ((1000, 1010, 1020), []),
+        ((900, 1000, 1100), ["The mean of w-001 is uncertain by more than 10 %; more repetitions make ± smaller."]),
+    ],
+)
+def test_a_wide_interval_is_explained(rates: tuple[int, ...], words: list[str]) -> None:
+    trials = [trial(number, measured(rate)) for number, rate in enumerate(rates)]
+    lines = printed([result(trials, point="w-001")]).splitlines()
+    assert [line.strip() for line in lines if line.startswith("The mean of")] == words
+
+
 @pytest.mark.parametrize("width", range(60, 221, 10))
 def test_no_column_vanishes_silently(width: int) -> None:
     finding = Finding(reason="NotMonotone", verdict=Verdict.SUSPECT, message="m")

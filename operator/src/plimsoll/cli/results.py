@@ -167,7 +167,8 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
     lines = [*line_sentences(results), *rows_of.recovery_sentences(results), rows_of.missing_percentiles(results)]
-    for line in filter(None, (*lines, *explanations((result.spec.point, result) for result in results))):
+    lines += [rows_of.wide_intervals(results), *explanations((result.spec.point, result) for result in results)]
+    for line in filter(None, lines):
         print_line(console, line)
 
 

@@ -389,6 +389,20 @@ def missing_percentiles(results: Iterable[BenchmarkResult]) -> str:
     )
 
 
+def wide_intervals(results: Iterable[BenchmarkResult]) -> str:
+    """Return which points have so few trials for their scatter that the mean is uncertain; usually empty."""
+    points = dict.fromkeys(
+        row.result.spec.point
+        for row in result_rows(named(results))
+        if row.operation
+        and row.operation.iops.half_width
+        and row.operation.iops.half_width > row.operation.iops.mean / 10
+    )
+    if not points:
+        return ""
+    return f"The mean of {first_few([*points], 1)} is uncertain by more than 10 %; more repetitions make ± smaller."
+
+
 def disturbances_of(result: BenchmarkResult) -> list[DisturbanceResult]:
     """Return what each trial that counts showed; nothing of a point without one, or of a search, whose loads differ."""
     return [] if is_search(result) else [trial.disturbance for trial in counting(result) if trial.disturbance]
