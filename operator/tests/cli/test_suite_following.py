@@ -1,5 +1,6 @@
 """Polling a suite: the requests, and the end."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,9 +73,10 @@ async def test_a_suite_is_followed_with_its_current_run_to_the_end_of_the_round(
     assert kube.requests.count(f"get BenchmarkRun {NAMESPACE}/{RUN}") == 1
 
 
-async def test_runs_that_may_not_be_read_are_done_without(kube: ConnectedKube) -> None:
+@pytest.mark.parametrize("kind", ["BenchmarkRun", "BenchmarkResult"])
+async def test_runs_and_results_that_may_not_be_read_are_done_without(kube: ConnectedKube, kind: str) -> None:
     def interfere(asked: str) -> None:
-        if "BenchmarkRun" in asked:
+        if kind in asked:
             raise ForbiddenError(asked, "no")
 
     kube.interfere = interfere
@@ -82,6 +84,14 @@ async def test_runs_that_may_not_be_read_are_done_without(kube: ConnectedKube) -
     await SuiteFollowing(SUITE, script, AwaitedRound(), pause=0).to_the_end()
     assert [one.run for one in script.seen] == [None, None, None]
     assert kube.requests.count(f"get BenchmarkRun {NAMESPACE}/{RUN}") == 1
+
+
+async def test_without_a_view_only_the_suite_is_read(kube: ConnectedKube) -> None:
+    following = SuiteFollowing(SUITE, None, AwaitedRound(), pause=0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await following.to_the_end()
+    assert {request.partition(" ")[2].partition(" ")[0] for request in kube.requests} == {"BenchmarkSuite"}
 
 
 async def test_a_suite_that_is_deleted_ends_following(kube: ConnectedKube) -> None:

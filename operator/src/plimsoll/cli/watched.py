@@ -8,9 +8,10 @@ import asyncio
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import click
@@ -54,6 +55,7 @@ _READINESS = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
 UNSEEN = "not seen by the operator yet"
 
 D = TypeVar("D", bound=Model)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,15 +385,11 @@ class Polling(ABC, Generic[Seen]):
         self._uid = uid
         return dict(document)
 
-    async def _state_of(self, kube: "AioKube", run: Object) -> WatchedRun:
-        # The run's status has nearly the same information as the conductor's state.
-        config_map = await self._readable(kube, CONFIG_MAP, naming.state_config_map(run["metadata"]["name"]))
-        uid = run["metadata"]["uid"]
-        state = None if config_map is None else watched_state(config_map, uid)
+    async def _with_points(self, kube: "AioKube", run: Object, state: RunState | None = None) -> WatchedRun:
         status = run.get("status") or {}
         current = (state.trials_done, state.current and state.current.key) if state else None
         displayed = status.get("display", {}).get("progress")
-        progress = (uid, status.get("points"), status.get("completionTime"), displayed, current)
+        progress = (run["metadata"]["uid"], status.get("points"), status.get("completionTime"), displayed, current)
         # The points are read again only after progress.
         if progress != self._progress:
             self._points = await watched_points(kube, self._place.namespace, run)
@@ -400,10 +398,14 @@ class Polling(ABC, Generic[Seen]):
 
     async def _readable(self, kube: "AioKube", kind: Kind, name: str) -> Object | None:
         """Return another object of the namespace; None if it does not exist or may not be read."""
+        return await self._allowed(lambda: kube.get(kind, name, self._place.namespace))
+
+    async def _allowed(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """Return an answer; None if the user lacks the right to it, and to all later questions."""
         if not self._can_read_others:
             return None
         try:
-            return await kube.get(kind, name, self._place.namespace)
+            return await ask()
         except UnauthorizedError:
             raise
         except ForbiddenError:
@@ -437,7 +439,11 @@ class Following(Polling[WatchedRun]):
     """Follows one run."""
 
     async def _look(self, kube: "AioKube") -> tuple[WatchedRun, bool]:
-        seen = await self._state_of(kube, await self._document(kube))
+        run = await self._document(kube)
+        # The run's status has nearly the same information as the conductor's state.
+        config_map = await self._readable(kube, CONFIG_MAP, naming.state_config_map(self._place.name))
+        state = None if config_map is None else watched_state(config_map, run["metadata"]["uid"])
+        seen = await self._with_points(kube, run, state)
         return seen, seen.ending is not None
 
 
@@ -461,5 +467,7 @@ class SuiteFollowing(Polling[WatchedSuite]):
         seen = watched_suite(await self._document(kube))
         self.ending = self._awaited.ending(seen)
         name = seen.status.round.current if seen.status.round else None
-        run = await self._readable(kube, RUN, name) if name else None
-        return replace(seen, run=await self._state_of(kube, run) if run else None), self.ending is not None
+        if self._view is not None and name:
+            run = await self._readable(kube, RUN, name)
+            seen = replace(seen, run=await self._allowed(partial(self._with_points, kube, run)) if run else None)
+        return seen, self.ending is not None
