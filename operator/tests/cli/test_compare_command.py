@@ -271,7 +271,7 @@ def test_variants_differ_by_intention_and_only_the_settings_are_named() -> None:
     assert [*variants_lines(Likeness(differences=found, unknown=["w-001"]))] == [
         "No fingerprint was recorded at w-001: other differences are unknown.",
         "The variants differ in what is measured: pool.size (-o json has the values).",
-        "The variants differ in conditions: kernel, ceph.pools (-o json has the values).",
+        "Their runs differ in kernel: 1 -> 2",
     ]
 
 

@@ -112,7 +112,7 @@ HEALTHY = Facts(
     lease=[lease()],
     runs=[run("11:00:00", {"observedGeneration": 1})],
     ceph_clusters=[ceph()],
-    osds=[named("rook-ceph-osd-0", "rook-ceph", {"rook-version": "v1.18.11"})],
+    osds=[named("rook-ceph-osd-0", "rook-ceph", {"rook-version": "v1.18.11", "topology-location-host": "worker"})],
     classes=[storage_class()],
     drivers=[DRIVER],
     csi_nodes=[named("worker", spec={"drivers": [{"name": "rook-ceph.rbd.csi.ceph.com"}]})],
@@ -128,7 +128,7 @@ def test_all_is_well() -> None:
     assert {finding.state for finding in findings.values()} == {State.OK}, findings
     assert not any(finding.fix for finding in findings.values())
     assert {check: findings[check].text for check in (f"Rook {ROOK}", "Quota tight", "StorageClass fast", "Nodes")} == {
-        f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK, 3 TiB of 4 TiB free, "
+        f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK, 1 OSD on 1 host, 3 TiB of 4 TiB free, "
         "runs that name no cluster use it",
         "Quota tight": "pods: 2 of 40 used, requests.storage: 5Gi of 10Gi used",
         "StorageClass fast": ("rook-ceph.rbd.csi.ceph.com, Immediate, expandable, CSI driver on 1 of 1 node"),

@@ -110,7 +110,7 @@ def test_storage_class_is_filled_in(job: str, name: str) -> None:
 
 def test_a_search_on_a_storage_class_has_no_pool_and_no_values_of_the_chart() -> None:
     text = init("most-iops", "--storage-class", "fast")
-    assert not re.search("(?i)pool|rook|copies|values", text)
+    assert not re.search("(?i)pool|rook|copies|values|osd|cluster", text)
 
 
 @pytest.mark.parametrize("name", ["main", "10", "a, b"])

@@ -33,9 +33,10 @@ def test_every_change_is_one_line_and_so_is_every_point_of_the_current_run() -> 
         view.trouble("no route")
         view.show(measuring([point]))
         view.show(replace(measuring(), run=None))
+        view.show(watched_suite(suite()))
     round_ = f"round {round_name(MINUTE + 1)} (Change): 2 of 6 runs done, weekly-old-12345-1-0"
     assert [line.partition("  ")[2] for line in file.getvalue().splitlines()] == [
-        "Idle  no round is due",
+        "no round is active",
         f"Measuring  {round_}",
         "Measuring  3/12  trial 4",
         "point w-000 (randwrite 4Ki): 912 IOPS write, 1 trials",

@@ -586,7 +586,7 @@ def test_drift_makes_a_trial_suspect_with_its_size() -> None:
     assert finding.message.startswith(
         "operations/s: 130 in the first 24 s of 60 s, 80 in the rest, which differs by 50 % of the mean and "
     )
-    assert "standard deviations of chance (limit 6); look for what happened" in finding.message
+    assert "standard deviations of chance (limit 6); measure for longer" in finding.message
 
 
 def test_the_last_part_and_the_middle_are_named_too() -> None:

@@ -20,7 +20,7 @@ from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit, options
 from plimsoll.cli.cluster import access, ask, given, kubectl_options, program
-from plimsoll.cli.plan import ONLY_CLUSTER, written_text
+from plimsoll.cli.plan import ONLY_CLUSTER, evidence_text, written_text
 from plimsoll.cli.source import RUN, SUITE, InCluster, find_in_cluster
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.cli.watch import watch
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _PATTERNS = [pattern.value for pattern in Pattern if "trim" not in pattern]  # trims need a block device
 _NAME_CHARACTERS = 40
+_ADDED = "queue, provisioning, removal and repeated attempts"
 _REMOVAL_SECONDS = 600
 
 
@@ -190,6 +191,7 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
         runs, plans = [*variant_runs(manifest).values()], [*options.freeze_variants(source, manifest, 0).values()]
         repeat = manifest.spec.repeat
         yield ("Runs", str(repeat * len(runs)))
+        yield ("Evidence", evidence_text(manifest))
     else:
         runs, plans, repeat = [manifest], [options.freeze(source, manifest, 0)], 1
     storages = [run.spec.storage.model_dump(mode="json") if run.spec.storage else {} for run in runs]
@@ -197,7 +199,7 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
     yield ("Target", ", ".join(sorted(targets)))
     seconds = repeat * sum(estimate(plan).total_seconds for plan in plans)
     about = "at most" if any(point.line for plan in plans for point in plan.points) else "about"
-    yield ("Time", f"{about} {timedelta(seconds=seconds)}; queue, provisioning and repeated attempts add to it")
+    yield ("Time", f"{about} {timedelta(seconds=seconds)}; {_ADDED} add to it")
     yield ("Writing", written_text(plans, repeat) or "nothing")
 
 

@@ -29,6 +29,8 @@ from plimsoll.report.view import NONE
 from plimsoll.suite.evaluation import Compared
 
 _MOST_KEYS = 8
+_OF_POOLS = ("ceph.image.", "ceph.osds.placementGroups.", "ceph.osds.utilisation.", "ceph.pools", "ceph.usedRatio")
+"""Conditions that differ as soon as pools do."""
 EXIT_OF = {
     Conclusion.NO_REGRESSION: Exit.DONE,
     Conclusion.REGRESSION: Exit.REGRESSION,
@@ -55,7 +57,7 @@ def show_comparison(
         # Without enough trials there are no intervals, and more room for the values.
         columns = [it for it in comparing.COMPARED_COLUMNS if any(it.cell(row).text != NONE for row in rows)]
         console.print(fitted(columns, rows, remedy="-o json", blank_repeats=True))
-        legend = "In brackets: metrics that do not gate. At worst: with 95 % confidence it is no worse."
+        legend = "In brackets: metrics that do not gate. At worst: with 95 % confidence, one-sided, it is no worse."
         print_line(console, " ".join((legend, *comparing.legend_texts(comparison))), "dim")
     notes = (f"{first_few(places, 1)}: {note}" for note, places in notes_of(comparison).items())
     differences = variants_lines(likeness) if of_variants else likeness_lines(likeness)
@@ -98,12 +100,14 @@ def variants_lines(likeness: Likeness) -> Iterator[str]:
     """Yield in what the runs of two variants differ, without the values: most of them follow from the variants."""
     if text := comparing.unknown_text(first_few(likeness.unknown, 1)):
         yield text
-    keys = [(difference.part, difference.key) for difference, _ in likeness.differences if difference.key != "seed"]
-    measured = [key for part, key in keys if part == "identity"]
-    conditions = sorted((key for part, key in keys if part != "identity"), key=lambda key: key.startswith("ceph."))
-    for what, found in (("what is measured", measured), ("conditions", conditions)):
-        if found:
-            yield f"The variants differ in {what}: {first_few(found, _MOST_KEYS)} (-o json has the values)."
+    differences = [difference for difference, _ in likeness.differences if difference.key != "seed"]
+    measured = [difference.key for difference in differences if difference.part == "identity"]
+    layout = _OF_POOLS if any(key.startswith("pool.") for key in measured) else ()
+    conditions = [it for it in differences if it.part != "identity" and not it.key.startswith(layout)]
+    if measured:
+        yield f"The variants differ in what is measured: {first_few(measured, _MOST_KEYS)} (-o json has the values)."
+    for it in conditions:
+        yield f"Their runs differ in {it.key}: {value_text(it.baseline)} -> {value_text(it.candidate)}"
 
 
 @click.command(short_help="Decide whether one run is worse than another.")

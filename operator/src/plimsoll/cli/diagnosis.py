@@ -18,7 +18,7 @@ from plimsoll.ceph.versions import age_problem
 from plimsoll.cli.cluster_run import Load, generated_run
 from plimsoll.kube.port import Object
 from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_unusable
-from plimsoll.lifecycle.ceph.rook_survey import rook_version
+from plimsoll.lifecycle.ceph.rook_survey import osds_of, rook_version
 from plimsoll.lifecycle.children import label
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.provisioning import rejection, why_no_devices
@@ -466,8 +466,9 @@ def judge_rook_clusters(facts: Facts) -> Findings:
 
 def _rook_cluster(facts: Facts, obj: Object) -> Finding:
     fact = cluster_fact(obj)
-    osds = () if isinstance(facts.osds, Hidden) else facts.osds
-    rook = rook_version(osd for osd in osds if osd["metadata"]["namespace"] == fact.namespace)
+    visible_osds = () if isinstance(facts.osds, Hidden) else facts.osds
+    osds = [osd for osd in visible_osds if osd["metadata"]["namespace"] == fact.namespace]
+    hosts, rook = {osd.buckets.get("host") for osd in osds_of(osds)} - {None}, rook_version(osds)
     problem = age_problem(f"CephCluster {_place(obj)}", fact.ceph_version) or why_unusable(fact, Gates())
     capacity = ((obj.get("status") or {}).get("ceph") or {}).get("capacity") or {}
     total = capacity.get("bytesTotal")
@@ -476,6 +477,7 @@ def _rook_cluster(facts: Facts, obj: Object) -> Finding:
         f"Ceph {fact.version or 'of unknown version'}",
         f"Rook {rook}" if rook else "",
         fact.health,
+        f"{count_text(len(osds), 'OSD')} on {count_text(len(hosts), 'host')}" if hosts else "",
         f"{size_text(capacity.get('bytesAvailable', 0))} of {size_text(total)} free" if total else "",
         "runs that name no cluster use it" if is_only else "",
     ]

@@ -31,6 +31,14 @@ JOBS = (
 
 _STORAGE_CLASSES = {"claim-latency": "rook-ceph-block", "new-disk": "raw-devices"}
 _OF_A_POOL = "most-iops"  # the job that a StorageClass can have as well
+_WORDS = {
+    "does the cluster": "does the StorageClass",
+    "a pool with three PVCs": "three PVCs",
+    " in three copies": "",
+    "The OSDs may": "The storage may",
+    "their disks": "its disks",
+}
+"""Words of its manifest about a pool -> about a StorageClass."""
 _ROOK = "rook-ceph/rook-ceph"
 _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-z0-9][-a-z0-9]*)")
 
@@ -96,7 +104,9 @@ def _on_storage_class(template: Template) -> Template:
     text = re.sub(r"^    rook:\n(      .*\n)+", storage, template.template, flags=re.MULTILINE)
     # An administrator has nothing to allow.
     text = re.sub(r"^# Values of the chart.*\n(#  .*\n)+#\n", "", text, flags=re.MULTILINE)
-    return Template(text.replace("a pool with three PVCs", "three PVCs").replace(" in three copies", ""))
+    for of_pool, of_class in _WORDS.items():
+        text = text.replace(of_pool, of_class)
+    return Template(text)
 
 
 def _scalar(text: str) -> str:

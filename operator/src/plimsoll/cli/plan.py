@@ -26,6 +26,7 @@ from plimsoll.kube.port import ForbiddenError, Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph.rook_facts import cluster_name
 from plimsoll.measure.hypotheses.decide import expectation
+from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import count_text, first_few, size_text
 from plimsoll.plan import expand
 from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, Point, load_plan
@@ -228,6 +229,7 @@ def _view(
     problem = size_problem(spec, plans)
     facts = (
         ("Runs", f"{len(turns)}, one at a time: {each}, in shuffled order (seed {seed})"),
+        ("Evidence", evidence_text(suite)),
         ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970; in a cluster they differ"),
         ("Ceph", clusters_text(plans)),
         ("Total", f"{_time(_seconds(variants, turns))} without repeated attempts"),
@@ -246,6 +248,14 @@ def _view(
         if texts:
             yield Text(f"\n{heading}", style="bold")
         yield from (Text(f"{name}: {text}") for name, text in texts.items())
+
+
+def evidence_text(suite: BenchmarkSuite) -> str:
+    """Return what comparisons of variants lack with so few runs; empty if they lack nothing."""
+    repeat, compares = suite.spec.repeat, any(comparison.variants for comparison in suite.spec.comparisons)
+    if not compares or repeat >= MINIMUM_TRIALS:
+        return ""
+    return f"comparisons lack the noise between runs; set repeat to {MINIMUM_TRIALS} or more to include it"
 
 
 def clusters_text(plans: Iterable[Plan]) -> str:

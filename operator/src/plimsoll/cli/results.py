@@ -18,7 +18,7 @@ from plimsoll.cli.options import document_of
 from plimsoll.cli.source import are_suites, load_results, selected_points
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import STYLES, Terminal, fitted, links_tables, print_line, results_table, results_tables
-from plimsoll.measure.checks.judge import reasons_of, remedy_of
+from plimsoll.measure.checks.judge import ranked, reasons_of, remedy_of
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.text import count_text, first_few
@@ -167,7 +167,8 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
     lines = [*line_sentences(results), *rows_of.recovery_sentences(results), rows_of.missing_percentiles(results)]
-    lines += [rows_of.wide_intervals(results), *explanations((result.spec.point, result) for result in results)]
+    lines += [rows_of.wide_intervals(results), rows_of.unseen_caches(results)]
+    lines += [*explanations((result.spec.point, result) for result in results)]
     for line in filter(None, lines):
         print_line(console, line)
 
@@ -179,12 +180,15 @@ def exit_of_numbers(results: Iterable[BenchmarkResult], *, strict: bool) -> Exit
 
 
 def show_next_step(results: Iterable[BenchmarkResult]) -> None:
-    """Print what to do about the first reason of the worst result; nothing if all are Valid."""
+    """Print what to do about the most frequent reason of the worst results; nothing if all are Valid."""
     judged = [result for result in results if result.status.verdict not in {None, Verdict.VALID}]
-    worst = max(judged, key=lambda result: (result.status.verdict or Verdict.VALID).severity, default=None)
-    reason = next(iter(reasons_of(worst.status)), "") if worst else ""
-    if worst and (remedy := remedy_of(reason, worst.status)):
-        click.echo(f"What to do about {reason} at {worst.spec.point}: {remedy}")
+    severities = [(result.status.verdict or Verdict.VALID).severity for result in judged]
+    worst = [result for result, severity in zip(judged, severities, strict=True) if severity == max(severities)]
+    reasons = [next(iter(reasons_of(result.status)), "") for result in worst]
+    for reason in [*ranked(reasons)][:1]:
+        first = worst[reasons.index(reason)]
+        if remedy := remedy_of(reason, first.status):
+            click.echo(f"What to do about {reason} at {first.spec.point}: {remedy}")
 
 
 def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:

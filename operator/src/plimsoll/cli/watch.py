@@ -18,6 +18,7 @@ from rich.text import Text
 from plimsoll.api.line import MOST_PROBES, MOST_STORM_PROBES, STORM_SUFFIX
 from plimsoll.api.names import ConditionStatus
 from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli import Exit, watched
 from plimsoll.cli.cluster import ask, cluster_options, program
@@ -161,7 +162,12 @@ class SuiteLines(Lines[watched.WatchedSuite]):
         current = suite.status.round.current if suite.status.round else None
         if current != self._current:
             self._run, self._current = RunLines(self._console), current
-        super().show(suite)
+        if suite.shown_status != SuiteReason.IDLE:
+            super().show(suite)
+        elif not self._last:
+            # The operator may not have seen the request yet.
+            self._last = "no round is active"
+            self.note(self._last)
         if suite.run is not None:
             self._run.show(suite.run)
 

@@ -15,7 +15,6 @@ conductor's report, or from the state of volumes and pods (`ending_of`).
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from statistics import mode
 
 from plimsoll.api.names import RESULT_KIND, ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons import REFUSALS, remedy_of
@@ -28,7 +27,7 @@ from plimsoll.lifecycle.provisioning import is_lost
 from plimsoll.lifecycle.refusals import Refusal, refused_pod
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import storage_of
-from plimsoll.measure.checks.judge import main_reasons
+from plimsoll.measure.checks.judge import main_reasons, ranked
 from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
 
@@ -302,7 +301,7 @@ def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
 def _why(results: Sequence[Measured]) -> str:
     """Return the reasons of results, and what to do about the most frequent one."""
     reasons = [result.reason for result in results]
-    first = mode(reasons)
+    first = next(iter(ranked(reasons)), "")
     remedy = next(result.remedy for result in results if result.reason == first)
     return main_reasons(reasons) + (f". What to do about {first}: {remedy}" if remedy else "")
 

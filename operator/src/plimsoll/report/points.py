@@ -389,6 +389,24 @@ def missing_percentiles(results: Iterable[BenchmarkResult]) -> str:
     )
 
 
+def unseen_caches(results: Iterable[BenchmarkResult]) -> str:
+    """Return which reads from a StorageClass caches that Plimsoll does not see may have answered; usually empty."""
+    points = dict.fromkeys(
+        row.result.spec.point
+        for row in result_rows(named(results))
+        if row.operation and row.operation.operation is Operation.READ and _is_behind_class(row.result)
+    )
+    if not points:
+        return ""
+    which = first_few([*points], 1)
+    return f"Plimsoll does not see caches behind the StorageClass: {which} read from memory if the PVC fits in it."
+
+
+def _is_behind_class(result: BenchmarkResult) -> bool:
+    identity = result.status.fingerprint.identity if result.status.fingerprint else {}
+    return "storageClass" in identity and not {"pool", "fileSystem"} & {*identity}
+
+
 def wide_intervals(results: Iterable[BenchmarkResult]) -> str:
     """Return which points have so few trials for their scatter that the mean is uncertain; usually empty."""
     points = dict.fromkeys(
@@ -400,7 +418,8 @@ def wide_intervals(results: Iterable[BenchmarkResult]) -> str:
     )
     if not points:
         return ""
-    return f"The mean of {first_few([*points], 1)} is uncertain by more than 10 %; more repetitions make ± smaller."
+    which = first_few([*points], 1)
+    return f"The mean of {which} is uncertain by more than 10 %; more repetitions or longer trials make ± smaller."
 
 
 def disturbances_of(result: BenchmarkResult) -> list[DisturbanceResult]:

@@ -315,6 +315,8 @@ def outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     reasons = compared.reasons
     if (comparison := compared.comparison) is not None:
         reasons += comparison.reasons
+        if not compared.of_runs:
+            reasons.append("from one run each, without the noise between runs")
         means = comparison.means
         changes += [(f"{it.workload}, {mean_text(it)} {it.operation} {it.metric}", it) for it in means]
         for point in comparison.points:

@@ -84,11 +84,11 @@ def test_a_reason_without_a_finding_has_a_remedy_unless_only_another_version_has
     assert remedy_of("Later", final()) == ""
 
 
-def test_main_reasons_are_counted() -> None:
+def test_main_reasons_are_counted_and_causes_precede_effects() -> None:
     assert main_reasons([]) == ""
     assert main_reasons(["", ""]) == ""
     points = ["LateClient", "ToolFailed", "Stalled", "", "Stalled"]
-    assert main_reasons(points) == "Stalled (2 points), LateClient, ToolFailed"
+    assert main_reasons(points) == "Stalled (2 points), ToolFailed, LateClient"
 
 
 def test_of_many_main_reasons_the_rest_is_counted() -> None:

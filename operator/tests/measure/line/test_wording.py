@@ -135,14 +135,14 @@ def test_probes() -> None:
             line(Ending.NEVER_BROKE, None, 231_512.7, None),
             (
                 "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; to find "
-                "it, increase limit, and use more clients if these cannot offer more."
+                "it, increase limit if that is set, or else the number of clients."
             ),
         ),
         (
             line(Ending.NEVER_BROKE, None, 200_000, None, storm=OsdsAway(count=1, action="Out")),
             (
                 "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; to find "
-                "it, increase limit, and use more clients if these cannot offer more."
+                "it, increase limit if that is set, or else the number of clients."
             ),
         ),
         (

@@ -95,8 +95,8 @@ def client_cpu_saturated(evidence: Evidence) -> CheckedValues:
     what="part of the time in which the CPUs of a client's node were busy, on average",
     unit="%",
     suspect=90,
-    remedy="remove the other load of the node, such as OSDs, unless the clients used most of it; or spread the clients "
-    "over more or other nodes (spec.clients.nodeSelector); latencies include waiting for a CPU",
+    remedy="run the clients on more nodes, or on nodes without other load such as OSDs (spec.clients.nodeSelector); "
+    "latencies include waiting for a CPU, so the storage may be faster than this",
 )
 def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
     for node, clients in _by_node(evidence.observed).items():

@@ -157,8 +157,15 @@ def _why_uncounted(trials: Sequence[Trial]) -> list[str]:
     return [reason for reason, _ in invalid.most_common()]
 
 
-def main_reasons(reasons: Iterable[str]) -> str:
-    """Return the reasons of points, the most frequent first: `NoIo, ShortIo (2 points)`."""
+def ranked(reasons: Iterable[str]) -> Mapping[str, int]:
+    """Return how many points have each reason, the most frequent first, and causes before their effects."""
     counts = Counter(reason for reason in reasons if reason)
-    texts = [f"{reason} ({count} points)" if count > 1 else reason for reason, count in counts.most_common()]
+    order = sorted(counts, key=lambda reason: (-counts[reason], _ORDER.get(reason, len(_ORDER))))
+    return {reason: counts[reason] for reason in order}
+
+
+def main_reasons(reasons: Iterable[str]) -> str:
+    """Return the reasons of points, as ranked: `NoIo (2 points), ShortIo`."""
+    counts = ranked(reasons)
+    texts = [f"{reason} ({count} points)" if count > 1 else reason for reason, count in counts.items()]
     return first_few(texts, 3)

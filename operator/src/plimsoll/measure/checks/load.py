@@ -119,7 +119,8 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
         "with until DataSetDone, or a search by rate"
     ),
     suspect=steadiness.LEAST_DEVIATIONS,
-    remedy="look for what happened at that time, lengthen ramp and runtime, and set prepare.precondition for flash",
+    remedy="measure for longer (runtimeSeconds, rampSeconds); if it remains, look for what happens at that time, and "
+    "set prepare.precondition for flash",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
     """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`)."""

@@ -339,13 +339,14 @@ class _Search:
         broke = [probe.load for probe in broken if held or not probe.is_short]
         proven = ending is Ending.NEVER_BROKE
         if proven or low >= highest:
-            # What arrived in every trial that held at the highest load: with slow clients, less than that.
-            arrived = min(
-                (it.load for it in self.counted if it.offered == highest and not it.is_broken), default=highest
+            # Far enough below the highest load that the bound which is proven later is not lower.
+            below = max(
+                (it.load for it in self.counted if not it.is_broken and it.offered <= highest / 2), default=None
             )
-            below = max((load for load in held if load <= arrived and load < highest), default=None)
             if proven:
-                below = highest if arrived >= _ARRIVED * highest else arrived
+                # What arrived in every trial that held at the highest load: with slow clients, less than that.
+                below = min(it.load for it in self.counted if it.offered == highest and not it.is_broken)
+                below = highest if below >= _ARRIVED * highest else below
                 if (calm := self.settings.calm) and calm.low and below >= calm.low:
                     ends = {"estimate": calm.estimate, "low": calm.low, "high": calm.high}
                     return made.model_copy(update={"ending": Ending.EQUALS_CALM, **ends})

@@ -214,7 +214,9 @@ def load_text(line: Line, search: LineSearch) -> str:
         return f"between {rounded_load(low)} and {rounded_load(high)}"
     if low is not None:
         return f"more than {rounded_load(min(low, search.highest_load))}"
-    return "unknown" if high is None else f"less than {rounded_load(high)}"
+    if high is not None:
+        return f"less than {rounded_load(high)}"
+    return "unknown" if line.ending else "not known yet"
 
 
 def load_with_unit(line: Line, search: LineSearch) -> str:
@@ -287,7 +289,7 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             load = min(search.highest_load, line.low or math.inf)
             # Slow clients offer less than the highest load, and a storm line has a lower one.
             is_highest = load == search.highest_load
-            remedy = "; to find it, increase limit, and use more clients if these cannot offer more"
+            remedy = "; to find it, increase limit if that is set, or else the number of clients"
             remedy = "" if line.storm and not is_highest else remedy
             what = "was offered" if is_highest else "arrived"
             highest = f"{rounded_load(load)} {unit_text(search)}, the highest load that {what}"
