@@ -104,6 +104,7 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
             "spec.prepare.bogus: is not a known field; remove it or correct its spelling (nearest: dropCaches, ",
         ),
         ({"settleSeconds": 3}, "spec.settleSeconds: is not a known field; it belongs in prepare"),
+        ({"blockSize": "4Ki"}, "spec.blockSize: is not a known field; remove it or"),
         ({"gates": {"fillPercent": 3}}, "spec.gates.fillPercent: is not a known field; remove it or"),
         (
             {"storage": {"rook": {"cluster": "rook-ceph/ceph"}}},
@@ -199,8 +200,9 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
             ),
         ),
         ({"settleSeconds": 3}, "[0].settleSeconds: is not a known field; it belongs in prepare"),
-        ({"repetitions": 3}, "[0].repetitions: is not a known field; it belongs in the run"),
-        ({"tool": "fio"}, "[0]: must have one tool besides"),
+        ({"repetitions": 3}, "[0].repetitions: is not a known field; it belongs in spec"),
+        ({"blockSize": "4Ki"}, "[0].blockSize: is not a known field; if it is a parameter of fio, move it there"),
+        ({"tool": "fio"}, "[0].tool: is not a known field; if it is a parameter of fio, move it there"),
     ],
 )
 def test_workload(fields: dict[str, Any], expected: str) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.ceph.gate import gate_problems, moving_states, unclean_states, upkeep_states
-from plimsoll.ceph.watch import ClusterStatus, parse_status
+from plimsoll.ceph.watch import LITTLE_RECOVERY, ClusterStatus, parse_status
 from support.goldens import CEPH_VERSIONS, NEW_ROOK, ceph, rook
 
 HEALTHY = parse_status(ceph("status-healthy"))
@@ -89,9 +89,12 @@ def test_laggy_and_unknown_groups_are_not_clean() -> None:
     assert "unknown" in unclean_states(parse_status(rook("status-undersized-incomplete")))
 
 
-def test_the_rest_of_a_mean_is_no_recovery() -> None:
-    """As Ceph 20 showed it after a pool had been created: all placement groups active+clean, and 3 bytes/s."""
-    assert gate_problems(dataclasses.replace(HEALTHY, recovering_bytes_per_second=3), accepted=NONE) == ()
+@pytest.mark.parametrize("osds", [3, 1000])
+@pytest.mark.parametrize(("rate", "problems"), [(3, 0), (LITTLE_RECOVERY, 0), (LITTLE_RECOVERY + 1, 1)])
+def test_the_rest_of_a_mean_is_no_recovery(osds: int, rate: int, problems: int) -> None:
+    """Ceph 20 showed 3 bytes/s after a pool had been created, with all placement groups active+clean."""
+    status = dataclasses.replace(HEALTHY, osds=osds, osds_up=osds, osds_in=osds, recovering_bytes_per_second=rate)
+    assert len(gate_problems(status, accepted=NONE)) == problems
 
 
 @pytest.mark.parametrize(

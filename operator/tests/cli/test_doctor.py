@@ -34,6 +34,7 @@ INSTALLED = [*yaml.load_all((ROOT / "manifests" / "install.yaml").read_text(), y
 OPERATOR = next(obj for obj in INSTALLED if obj["kind"] == "Deployment") | {"status": {"readyReplicas": 2}}
 ROOK = "rook-ceph/rook-ceph"
 SETTINGS = Settings(runner_image="runner", rook_clusters={ROOK: ("bench",)})
+SETTINGS_OF_OTHERS = replace(SETTINGS, rook_clusters={ROOK: ("other",), "rook-ceph/typo": ("bench",)})
 
 
 def named(name: str, namespace: str | None = None, labels: Document | None = None, **content: Any) -> Document:
@@ -142,10 +143,16 @@ def test_all_is_well() -> None:
         ({}, f"Ready to measure Rook {ROOK} and StorageClass fast."),
         (
             {"classes": [storage_class("fast"), storage_class("slow", "x.csi.y")]},
-            f"Ready to measure Rook {ROOK} and StorageClass fast, but not StorageClass slow.",
+            f"Ready to measure Rook {ROOK} and StorageClass fast; not ready: StorageClass slow.",
         ),
         ({"ceph_clusters": [], "classes": []}, f"Not ready: Rook {ROOK} and StorageClass."),
         ({"operators": [], "namespaces": []}, "Not ready: Operator and Namespace."),
+        ({"ahead_seconds": -5.0}, f"Ready to measure Rook {ROOK} and StorageClass fast; but see Clocks here."),
+        (
+            {"operators": Hidden("needs list deployments"), "pod_refusal": Hidden("needs create pods")},
+            f"Ready to measure Rook {ROOK} and StorageClass fast; not checked: Operator, Leader, Watched and New pod.",
+        ),
+        ({"settings": SETTINGS_OF_OTHERS, "classes": []}, "Not ready: Rook rook-ceph/typo and StorageClass."),
     ],
 )
 def test_the_last_line_says_what_a_run_can_measure(changes: Document, expected: str) -> None:
@@ -357,7 +364,9 @@ def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
         "Clocks here",
     }
     assert State.PROBLEM not in {state for state, _ in states.values()}
-    assert conclusion([*diagnose(facts)]).startswith("What a run can measure needs the rights for CRDs, Operator")
+    assert conclusion([*diagnose(facts)]).startswith(
+        "It is unknown what a run can measure; not checked: CRDs, Operator"
+    )
 
 
 def test_without_an_operator_no_one_knows_which_rook_clusters_are_allowed() -> None:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from plimsoll.api.line import Ending, Line, ProbeOutcome, Vary
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Fingerprint
 from plimsoll.cli.results import show_results
 from plimsoll.cli.tables import results_tables
@@ -159,13 +159,29 @@ def test_a_wide_interval_is_explained(rates: tuple[int, ...], words: list[str]) 
     assert [line.partition(";")[0] for line in lines if line.startswith("The mean of")] == words
 
 
-@pytest.mark.parametrize(("known", "is_said"), [({"storageClass": "fast"}, True), ({"pool": {}}, False), ({}, False)])
-def test_reads_behind_a_storage_class_may_come_from_memory(known: dict[str, Any], *, is_said: bool) -> None:
-    read = result([trial(number, measured(1000)) for number in range(3)], point="w-001")
-    known_fingerprint = Fingerprint(identity=known, context={}, identity_sha256="0" * 64, context_sha256="0" * 64)
-    status = read.status.model_copy(update={"fingerprint": known_fingerprint})
-    text = printed([read.model_copy(update={"status": status})])
-    assert ("w-001 read from memory if the PVC fits in it" in " ".join(text.split())) is is_said
+DATA = {"storageClass": "fast", "dataSetBytes": 2**30}
+
+
+@pytest.mark.parametrize(
+    ("known", "operation", "is_said"),
+    [
+        (DATA, Operation.READ, True),
+        (DATA, Operation.WRITE, False),
+        ({"storageClass": "fast"}, Operation.READ, False),  # of a tool for networks
+        (DATA | {"pool": {}}, Operation.READ, False),
+        (DATA | {"storageClass": {"provisioner": "kubernetes.io/no-provisioner"}}, Operation.READ, False),
+        ({}, Operation.READ, False),
+    ],
+)
+def test_reads_behind_a_storage_class_may_come_from_memory(
+    known: dict[str, Any], operation: Operation, *, is_said: bool
+) -> None:
+    trials = [trial(number, measured(1000, operation=operation)) for number in range(3)]
+    for of_point in (result(trials, point="w-001"), searched()):
+        known_fingerprint = Fingerprint(identity=known, context={}, identity_sha256="0" * 64, context_sha256="0" * 64)
+        status = of_point.status.model_copy(update={"fingerprint": known_fingerprint, "trials": tuple(trials)})
+        text = " ".join(printed([of_point.model_copy(update={"status": status})]).split())
+        assert ("come from memory if the PVC fits in it" in text) is is_said
 
 
 @pytest.mark.parametrize("width", range(60, 221, 10))

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from plimsoll.api.names import AbortReason, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite import SuiteSpec, decode_suite
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.suite.evaluation import VariantComparison, comparisons_of
+from plimsoll.suite.evaluation import VariantComparison, comparisons_of, outcome_of_variants
 from support.results import aborted, measured, result, steady, trial, trials_of
 
 SIZES: dict[str, Any] = {"blockSize": ["64Ki"]}
@@ -143,3 +145,23 @@ def test_repeats_that_measured_different_things_are_not_compared() -> None:
     found = compared(old, runs(1000, 1000, 1000, variant="new"))
     assert (found.comparison, found.conclusion) == (None, Conclusion.INCONCLUSIVE)
     assert "old-0 and old-2 are not repetitions of the same" in found.doubts[0]
+
+
+def test_a_change_without_an_interval_does_not_stand_for_the_comparison() -> None:
+    """A point with too few trials has a larger change than another that was tested."""
+
+    def of(variant: str, tested: float, single: float) -> Runs:
+        both = [
+            result(trials_of([tested, tested * 1.2, tested * 0.8]), run=variant, point="w-000"),
+            result(trials_of([single]), run=variant, point="w-001", parameters={"ioDepth": 2}),
+        ]
+        return [both]
+
+    (compared,) = comparisons_of(spec(repeat=1), {"old": of("old", 1000, 1000), "new": of("new", 930, 500)})
+    outcome = outcome_of_variants(compared)
+    assert outcome.verdict is Conclusion.INCONCLUSIVE
+    assert outcome.estimate == pytest.approx(-0.07, abs=0.001)
+    assert outcome.low is not None
+    (alone,) = comparisons_of(spec(repeat=1), {"old": [of("old", 1, 1000)[0][1:]], "new": [of("new", 1, 500)[0][1:]]})
+    assert outcome_of_variants(alone).estimate is None
+    assert "w-001 read iops -50.0 %" in outcome_of_variants(alone).message

@@ -114,7 +114,7 @@ def _wrong_kind(expected: str, value: object, *, of: str = "") -> str:
     if isinstance(value, dict | list | tuple):
         return f"must be {expected}, not {'a mapping' if isinstance(value, dict) else 'a list'}"
     examples = {"a list": f", such as [{value}]", "text": "; put it in quotes"}
-    if of == "NamespacedName" and re.fullmatch("[^/]+/[^/]+", str(value)):
+    if of == "NamespacedName" and re.fullmatch("[-.a-z0-9]+/[-.a-z0-9]+", str(value)):
         namespace, name = str(value).split("/")
         examples = {expected: f", such as {{namespace: {namespace}, name: {name}}}"}
     return f"must be {expected}{examples.get(expected, '')}"
@@ -207,6 +207,10 @@ def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:
     return [str(field.alias) for outer in models for field in outer.model_fields.values()]
 
 
+_RARE = {"precondition", "podTemplate", "affinity"}
+"""Mappings whose fields are named like those of others, and seldom meant."""
+
+
 def place_of_field(name: str, model: type[BaseModel], *, root: str = "") -> str:
     """Return the mapping that a field belongs in, such as `prepare`; empty if no or several mappings have it.
 
@@ -220,7 +224,7 @@ def place_of_field(name: str, model: type[BaseModel], *, root: str = "") -> str:
 def _nested_fields(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
     """Yield the name of each mapping in a model, such as `prepare` or `workloads[]`, with each of its fields."""
     for field in model.model_fields.values():
-        for inner in models_in(field.annotation):
+        for inner in () if field.alias in _RARE else models_in(field.annotation):
             place = f"{field.alias}[]" if get_origin(field.annotation) in {list, tuple} else str(field.alias)
             # Some fields are derived when a document is read, and nobody writes them.
             fields = inner.model_fields.values()

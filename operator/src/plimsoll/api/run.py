@@ -222,12 +222,19 @@ class Workload(Model):
             raise ValueError("has no tool; add one such as fio with a mapping of its parameters")
         generic_fields, tool = ", ".join(GENERIC_WORKLOAD_FIELDS), tools[0]
         if len(tools) > 1:
-            elsewhere = {name: place for name in tools if (place := place_of_field(name, RunSpec, root="the run"))}
+            elsewhere = {name: place for name in tools if (place := place_of_field(name, RunSpec, root="spec"))}
             if elsewhere:
                 problems = elsewhere.items()
                 raise SpecError(
                     [Problem(field=it, remedy=f"is not a known field; it belongs in {place}") for it, place in problems]
                 )
+            named = [name for name in tools if isinstance(document[name], dict)]
+            strays = [
+                name for name in tools if name not in named and not did_you_mean(name, GENERIC_WORKLOAD_FIELDS, 1)
+            ]
+            if len(named) == 1 and strays:
+                remedy = f"is not a known field; if it is a parameter of {named[0]}, move it there"
+                raise SpecError([Problem(field=name, remedy=remedy) for name in strays])
             suggestions = (did_you_mean(name, GENERIC_WORKLOAD_FIELDS, 1) for name in tools)
             remedy = next(filter(None, suggestions), "remove one or correct its spelling")
             raise ValueError(f"must have one tool besides {generic_fields}, but has {' and '.join(tools)}; {remedy}")

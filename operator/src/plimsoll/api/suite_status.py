@@ -236,7 +236,7 @@ class SuiteDisplay(Model):
     progress: _Text | None = None
     """Runs of the active round that ended, of all its runs, such as 3/9."""
     verdict: _Text | None = None
-    """Verdict of the last round that ended; Measured if the suite compares no rounds."""
+    """Verdict of the last round that ended; Measured in place of NoRegression if it was compared with no round."""
     message: Annotated[str, Field(max_length=1024)] | None = None
     """What the suite waits for, or what keeps it from measuring, with the remedy."""
 

@@ -35,7 +35,7 @@ class FileSystemDetail:
 
 
 LITTLE_RECOVERY = 16 * 1024
-"""Bytes per second and OSD: four small objects, of the hundred operations that a hard disk has in a second."""
+"""Bytes per second: four small objects, of the hundred operations that one hard disk has in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class ClusterStatus:
 
         The mean sinks to a few bytes per second after a pool has been created or an OSD has returned.
         """
-        return self.recovering_bytes_per_second > LITTLE_RECOVERY * self.osds_up
+        return self.recovering_bytes_per_second > LITTLE_RECOVERY
 
     @property
     def osds_seen(self) -> OsdsSeen:

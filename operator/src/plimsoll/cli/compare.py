@@ -29,7 +29,7 @@ from plimsoll.report.view import NONE
 from plimsoll.suite.evaluation import Compared
 
 _MOST_KEYS = 8
-_OF_POOLS = ("ceph.image.", "ceph.osds.placementGroups.", "ceph.osds.utilisation.", "ceph.pools", "ceph.usedRatio")
+_OF_POOLS = ("ceph.image.", "ceph.osds.placementGroups.", "ceph.osds.utilisation.", "ceph.pools")
 """Conditions that differ as soon as pools do."""
 EXIT_OF = {
     Conclusion.NO_REGRESSION: Exit.DONE,
@@ -57,7 +57,9 @@ def show_comparison(
         # Without enough trials there are no intervals, and more room for the values.
         columns = [it for it in comparing.COMPARED_COLUMNS if any(it.cell(row).text != NONE for row in rows)]
         console.print(fitted(columns, rows, remedy="-o json", blank_repeats=True))
-        legend = "In brackets: metrics that do not gate. At worst: with 95 % confidence, one-sided, it is no worse."
+        legend = "In brackets: metrics that do not gate."
+        if any(row.change.bound is not None for row in rows):
+            legend += " At worst: with 95 % confidence, one-sided, it is no worse."
         print_line(console, " ".join((legend, *comparing.legend_texts(comparison))), "dim")
     notes = (f"{first_few(places, 1)}: {note}" for note, places in notes_of(comparison).items())
     differences = variants_lines(likeness) if of_variants else likeness_lines(likeness)
@@ -72,7 +74,9 @@ def show_comparison(
     else:
         remedy = "measure the baseline several times and name those runs with --noise"
         if of_variants:
-            remedy = f"with repeat: {MINIMUM_TRIALS} or more, the suite compares runs instead of trials"
+            remedy = (
+                f"with at least {MINIMUM_TRIALS} complete runs of each variant, suites compare runs instead of trials"
+            )
         words = "Noise between runs: unknown and not taken into account, so it may look like a change"
         print_line(console, f"{words}; {remedy}.", "yellow")
     for reason in comparison.reasons:

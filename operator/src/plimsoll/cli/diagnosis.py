@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND
+from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND, Verdict
 from plimsoll.api.quantity import parse_amount
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
@@ -53,6 +53,8 @@ _CLOCK_SECONDS = 2.0  # the API server writes times without fractions
 _LEASE_SLACK_SECONDS = 5.0  # the clocks of the leader and of the API server differ
 _TARGETS = ("StorageClass", "Rook", "Directory", "Device")
 """What the checks of what a run can measure begin with."""
+_RESERVATIONS = ("Clocks here", "Rights to ")
+"""What the checks begin with that prevent no run; nor do those that make numbers Suspect."""
 _TAINTS = {"NoSchedule", "NoExecute"}
 
 T = TypeVar("T")
@@ -143,18 +145,24 @@ def diagnose(facts: Facts) -> Findings:
 def conclusion(findings: Sequence[Finding]) -> str:
     """Return in one line what a run can measure, or what prevents all of them."""
     targets = [finding for finding in findings if finding.check.startswith(_TARGETS)]
-    if blocking := [each.check for each in findings if each.state is State.PROBLEM and each not in targets]:
+    problems = [finding for finding in findings if finding.state is State.PROBLEM and finding not in targets]
+    harmless = [it for it in problems if it.check.startswith(_RESERVATIONS) or str(Verdict.SUSPECT) in it.text]
+    if blocking := [finding.check for finding in problems if finding not in harmless]:
         return f"Not ready: {listed(blocking)}."
+    unchecked = listed([finding.check for finding in findings if finding.state is State.UNKNOWN])
     ready, broken = (
-        listed([each.check for each in targets if each.state is state]) for state in (State.OK, State.PROBLEM)
+        [finding.check for finding in targets if finding.state is state] for state in (State.OK, State.PROBLEM)
     )
-    if not ready and not broken:
-        hidden = listed([each.check for each in findings if each.state is State.UNKNOWN])
-        obstacle = f"needs the rights for {hidden} to tell" if hidden else "there is nothing that a run could measure"
-        return f"What a run can measure {obstacle}."
     if not ready:
-        return f"Not ready: {broken}."
-    return f"Ready to measure {ready}{f', but not {broken}' if broken else ''}."
+        problem = f"Not ready: {listed(broken)}" if broken else "It is unknown what a run can measure"
+        return f"{problem}; not checked: {unchecked}." if unchecked else f"{problem}."
+    parts = (
+        f"Ready to measure {listed(ready)}",
+        f"not ready: {listed(broken)}" if broken else "",
+        f"not checked: {unchecked}" if unchecked else "",
+        f"but see {listed([finding.check for finding in harmless])}" if harmless else "",
+    )
+    return f"{'; '.join(filter(None, parts))}."
 
 
 def visible(answer: T | Hidden) -> T:
@@ -458,7 +466,9 @@ def judge_rook_clusters(facts: Facts) -> Findings:
                 "correct the chart's rook.clusters, or install Rook",
             )
             # Values of a chart may be for several clusters of Kubernetes.
-            state = State.UNUSED if any(other in by_name for other in settings.rook_clusters) else State.PROBLEM
+            state = (
+                State.UNUSED if any(it in by_name for it in settings.clusters_of(facts.namespace)) else State.PROBLEM
+            )
             yield Finding(state, problem, fix if state is State.PROBLEM else "", check=place)
         else:
             yield _rook_cluster(facts, by_name[place])
@@ -525,7 +535,7 @@ def _storage_class(facts: Facts, obj: Object) -> Finding:
     if drivers is None or nodes is None:
         return Finding(State.UNKNOWN, f"{text}; whether its CSI driver is installed needs list csidrivers and csinodes")
     count = sum(provisioner in {driver["name"] for driver in node["spec"].get("drivers") or ()} for node in nodes)
-    problem, kind = "", "; its provisioner is no CSI driver, and whether it works is unknown"
+    problem, kind = "", "; no CSI driver, so whether its provisioner works is not checked"
     if count or provisioner in {driver["metadata"]["name"] for driver in drivers}:
         problem = "" if count else f"CSI driver {provisioner} is on no node, so no pod can mount its volumes"
         kind = f", CSI driver on {count} of {count_text(len(nodes), 'node')}"

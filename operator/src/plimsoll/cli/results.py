@@ -286,7 +286,8 @@ def show_conclusion(rounds: SuiteRounds) -> None:
     for compared in rounds.evaluation.comparisons:
         outcome = outcome_of_variants(compared)
         what = f"Comparison {compared.name}, {compared.candidate} against {compared.baseline}"
-        click.echo(": ".join(filter(None, (what, outcome.verdict, outcome.message))))
+        message = outcome.message.removeprefix(f"{outcome.verdict} ")
+        click.echo(": ".join(filter(None, (what, outcome.verdict, message))))
 
 
 def _show_variants(console: Console, rounds: SuiteRounds) -> None:

@@ -103,6 +103,10 @@ class WatchedRun:
         return "  ".join(filter(None, (self.shown_status, f"{done}/{total}" if total else "", self.message)))
 
     @property
+    def course(self) -> str:
+        return self.headline
+
+    @property
     def is_searching(self) -> bool:
         """Whether the current trial is a probe of a search for the line."""
         point = self.trial.key.point.removesuffix(STORM_SUFFIX) if self.trial is not None else ""
@@ -218,6 +222,11 @@ class WatchedSuite:
     def headline(self) -> str:
         return "  ".join(filter(None, (self.shown_status, self.activity)))
 
+    @property
+    def course(self) -> str:
+        """The headline, and that of the current run."""
+        return "  ".join(filter(None, (self.headline, self.run.headline if self.run else "")))
+
     def condition(self, kind: SuiteConditionType) -> SuiteCondition | None:
         """Return a condition that is True; None otherwise."""
         conditions = (condition for condition in self.status.conditions if condition.type is kind)
@@ -314,7 +323,7 @@ class View(Protocol[Shown_contra]):
 class Polling(ABC, Generic[Seen]):
     """Polls one object."""
 
-    _can_read_others = True
+    _forbidden = frozenset[str]()  # what the user lacks the right to
     _progress: object = None  # of the run whose points are known
     _points: Sequence[WatchedPoint] = ()
     last = "the cluster has not answered"
@@ -353,7 +362,7 @@ class Polling(ABC, Generic[Seen]):
                         if self._answered_at - self._started_at >= UNSEEN_SECONDS and seen.shown_status == UNSEEN:
                             doctor = f"{program()} doctor --namespace {self._place.namespace}{kubectl_options()}"
                             seen = replace(seen, shown_status=f"{UNSEEN}; `{doctor}` shows why")
-                        self.last = seen.headline
+                        self.last = seen.course
                         if self._view is not None:
                             self._view.show(seen)
                         self._is_new_connection = False
@@ -385,7 +394,7 @@ class Polling(ABC, Generic[Seen]):
         self._uid = uid
         return dict(document)
 
-    async def _with_points(self, kube: "AioKube", run: Object, state: RunState | None = None) -> WatchedRun:
+    async def _points_of(self, kube: "AioKube", run: Object, state: RunState | None = None) -> Sequence[WatchedPoint]:
         status = run.get("status") or {}
         current = (state.trials_done, state.current and state.current.key) if state else None
         displayed = status.get("display", {}).get("progress")
@@ -394,22 +403,22 @@ class Polling(ABC, Generic[Seen]):
         if progress != self._progress:
             self._points = await watched_points(kube, self._place.namespace, run)
             self._progress = progress
-        return watched_run(run, state, self._points)
+        return self._points
 
     async def _readable(self, kube: "AioKube", kind: Kind, name: str) -> Object | None:
         """Return another object of the namespace; None if it does not exist or may not be read."""
-        return await self._allowed(lambda: kube.get(kind, name, self._place.namespace))
+        return await self._allowed(kind.kind, lambda: kube.get(kind, name, self._place.namespace))
 
-    async def _allowed(self, ask: Callable[[], Awaitable[T]]) -> T | None:
-        """Return an answer; None if the user lacks the right to it, and to all later questions."""
-        if not self._can_read_others:
+    async def _allowed(self, what: str, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """Return an answer; None if the user lacks the right to what is asked for, which is not asked for again."""
+        if what in self._forbidden:
             return None
         try:
             return await ask()
         except UnauthorizedError:
             raise
         except ForbiddenError:
-            self._can_read_others = False
+            self._forbidden |= {what}
             return None
 
 
@@ -443,7 +452,7 @@ class Following(Polling[WatchedRun]):
         # The run's status has nearly the same information as the conductor's state.
         config_map = await self._readable(kube, CONFIG_MAP, naming.state_config_map(self._place.name))
         state = None if config_map is None else watched_state(config_map, run["metadata"]["uid"])
-        seen = await self._with_points(kube, run, state)
+        seen = watched_run(run, state, await self._points_of(kube, run, state))
         return seen, seen.ending is not None
 
 
@@ -469,5 +478,7 @@ class SuiteFollowing(Polling[WatchedSuite]):
         name = seen.status.round.current if seen.status.round else None
         if self._view is not None and name:
             run = await self._readable(kube, RUN, name)
-            seen = replace(seen, run=await self._allowed(partial(self._with_points, kube, run)) if run else None)
+            if run is not None:
+                points = await self._allowed(RESULT.kind, partial(self._points_of, kube, run))
+                seen = replace(seen, run=watched_run(run, None, points or ()))
         return seen, self.ending is not None

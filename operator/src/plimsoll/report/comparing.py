@@ -82,7 +82,10 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
 
 def _charts(key: str, names: str, comparison: Comparison) -> Iterator[Chart]:
     changes = [
-        (point, metric) for point in comparison.points for metric in point.metrics if metric.gates and metric.ratio
+        (point, metric)
+        for point in comparison.points
+        for metric in point.metrics
+        if metric.gates and metric.ratio and (metric.low or metric.high)
     ]
     for kind, is_rate, limit in (
         ("Rate", True, 1 - comparison.rate_threshold),

@@ -175,13 +175,14 @@ _BAD = {Conclusion.REGRESSION, RoundVerdict.REGRESSED, HypothesisVerdict.REFUTED
 def _case_of_change(row: ComparedRow) -> Case:
     change = row.change
     left = () if row.mark else ("the mean change of the workload decides",)
-    words = f"{change_text(change.ratio)}, 95 % interval {interval_text(change)}: {verdict_text(change)}"
+    has_interval = change.low is not None or change.high is not None
+    words = f"{change_text(change.ratio)}{f', 95 % interval {interval_text(change)}' if has_interval else ''}"
     return Case(
         group=row.workload,
         name=f"{row.place}, {quantity_text(change.operation, change.metric)}",
         outcome=_OUTCOMES[change.conclusion],
         kind=change.conclusion,
-        message="; ".join((words, *left, *change.notes)),
+        message="; ".join((f"{words}: {verdict_text(change)}", *left, *change.notes)),
     )
 
 

@@ -389,22 +389,28 @@ def missing_percentiles(results: Iterable[BenchmarkResult]) -> str:
     )
 
 
+_STATIC = "kubernetes.io/no-provisioner"
+
+
 def unseen_caches(results: Iterable[BenchmarkResult]) -> str:
     """Return which reads from a StorageClass caches that Plimsoll does not see may have answered; usually empty."""
-    points = dict.fromkeys(
-        row.result.spec.point
-        for row in result_rows(named(results))
-        if row.operation and row.operation.operation is Operation.READ and _is_behind_class(row.result)
-    )
+    points = [result.spec.point for result in results if _is_behind_class(result) and _reads(result)]
     if not points:
         return ""
-    which = first_few([*points], 1)
-    return f"Plimsoll does not see caches behind the StorageClass: {which} read from memory if the PVC fits in it."
+    which = first_few(points, 1)
+    return f"Caches behind the StorageClass are not seen: reads of {which} come from memory if the PVC fits in it."
 
 
 def _is_behind_class(result: BenchmarkResult) -> bool:
     identity = result.status.fingerprint.identity if result.status.fingerprint else {}
-    return "storageClass" in identity and not {"pool", "fileSystem"} & {*identity}
+    described = identity.get("storageClass")
+    is_a_disk = isinstance(described, dict) and described.get("provisioner") == _STATIC
+    # Only tools that measure a data set have one, and only Ceph has pools.
+    return bool(described) and "dataSetBytes" in identity and not is_a_disk and not {"pool", "fileSystem"} & {*identity}
+
+
+def _reads(result: BenchmarkResult) -> bool:
+    return any(it.operation is Operation.READ for trial in result.status.trials for it in trial.operations)
 
 
 def wide_intervals(results: Iterable[BenchmarkResult]) -> str:

@@ -316,7 +316,7 @@ def outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     if (comparison := compared.comparison) is not None:
         reasons += comparison.reasons
         if not compared.of_runs:
-            reasons.append("from one run each, without the noise between runs")
+            reasons.append("the noise between runs is unknown")
         means = comparison.means
         changes += [(f"{it.workload}, {mean_text(it)} {it.operation} {it.metric}", it) for it in means]
         for point in comparison.points:
@@ -329,22 +329,27 @@ def _outcome(
 ) -> ComparisonOutcome:
     """Return an outcome with the words for the change that decides it: the worst of those with the worst conclusion."""
 
-    def severity(placed: tuple[str, Change]) -> tuple[int, float]:
+    def severity(placed: tuple[str, Change]) -> tuple[int, bool, float]:
         _, change = placed
         order = worsening(change.metric, -math.log(change.ratio)) if change.ratio else math.inf
-        return WORST_FIRST.index(change.conclusion), order
+        # A change without an interval, of too few trials, explains less than any other.
+        return WORST_FIRST.index(change.conclusion), not _has_interval(change), order
 
     texts, parts = [*reasons], dict[str, float | None]()
     if changes:
         place, change = min(changes, key=severity)
-        interval = "" if change.low is None and change.high is None else f" ({interval_text(change)})"
+        interval = f" ({interval_text(change)})" if _has_interval(change) else ""
         words = f"{place} {change_text(change.ratio)}{interval}"
         # Doubts explain a conclusion, and numbers a regression.
         texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
         # The change as a part of the old value; less than 0 is worse.
         sign, ends = (1, (change.low, change.high)) if change.metric.is_rate else (-1, (change.high, change.low))
         ratios = zip(("estimate", "low", "high"), (change.ratio, *ends), strict=True)
-        parts = {key: sign * (ratio - 1) for key, ratio in ratios if ratio is not None}
-    message = quote("; ".join(text.removeprefix(f"{conclusion} ") for text in texts), MAX_OUTCOME_CHARACTERS)
+        parts = {key: sign * (ratio - 1) for key, ratio in ratios if ratio is not None and _has_interval(change)}
+    message = quote("; ".join(texts), MAX_OUTCOME_CHARACTERS)
     outcome = ComparisonOutcome(name=name, variant=variant, verdict=conclusion, message=message)
     return outcome.model_copy(update=parts)
+
+
+def _has_interval(change: Change) -> bool:
+    return change.low is not None or change.high is not None

@@ -101,6 +101,24 @@ def test_every_search_ends_and_offers_only_what_it_may(storage: Storage, seed: i
         assert line.width_percent <= ROUGH.precision_percent
 
 
+@pytest.mark.parametrize("arrived", [1.0, 0.95])
+@pytest.mark.parametrize(("start", "limit"), [(600, 30_000), (3_000, 50_000), (600, 1_000)])
+def test_a_bound_above_all_loads_does_not_fall(start: float, limit: float, arrived: float) -> None:
+    bounds, probes, lows = Settings(start=start, limit=limit, step=1), list[TriedLoad](), list[float]()
+    while True:
+        progress = progress_of(probes, bounds)
+        lows += [progress.line.low] if progress.line.low else []
+        if progress.next_load is None:
+            break
+        load = progress.next_load
+        probes.append(TriedLoad(offered=load, load=load * arrived, outcome=ProbeOutcome.MET))
+    assert progress.line.ending is Ending.NEVER_BROKE
+    assert lows == sorted(lows)
+    # A search that may make no more probes knows the highest load that it does not have to prove.
+    few = replace(bounds, most_probes=len(probes) - 1)
+    assert progress_of(probes[:-1], few).line.low == max(probe.load for probe in probes if probe.load < limit)
+
+
 @settings(max_examples=4)
 @given(ANY_STORAGE, st.integers(0, 10**6))
 def test_it_resumes_after_any_probe_where_it_was(storage: Storage, seed: int) -> None:

@@ -135,14 +135,14 @@ def test_probes() -> None:
             line(Ending.NEVER_BROKE, None, 231_512.7, None),
             (
                 "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; to find "
-                "it, increase limit if that is set, or else the number of clients."
+                "it, increase limit, and the number of clients if it is refused."
             ),
         ),
         (
             line(Ending.NEVER_BROKE, None, 200_000, None, storm=OsdsAway(count=1, action="Out")),
             (
                 "The line is above 200,000 IOPS, the highest load that was offered, with 97.5 % confidence; to find "
-                "it, increase limit if that is set, or else the number of clients."
+                "it, increase limit, and the number of clients if it is refused."
             ),
         ),
         (
@@ -219,9 +219,7 @@ def test_never_broke_names_the_highest_load_that_the_clients_offered() -> None:
     found = progress_of(probes, settings).line
     assert found.ending is Ending.NEVER_BROKE
     assert {one.load for one in probes} == {1000}
-    sentence = (
-        "The line is above 1,000 IOPS, the highest load that arrived, with 97.5 % confidence; to find it, increase"
-    )
+    sentence = "The line is above 1,000 IOPS, the highest load that arrived, with 97.5 % confidence; if the clients"
     assert summary.ending_sentence(found, asked).startswith(sentence)
     assert summary.load_text(found, asked) == "more than 1,000"
 

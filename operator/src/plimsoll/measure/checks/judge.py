@@ -158,7 +158,7 @@ def _why_uncounted(trials: Sequence[Trial]) -> list[str]:
 
 
 def ranked(reasons: Iterable[str]) -> Mapping[str, int]:
-    """Return how many points have each reason, the most frequent first, and causes before their effects."""
+    """Return how many points have each reason, the most frequent first; of equally frequent ones, causes first."""
     counts = Counter(reason for reason in reasons if reason)
     order = sorted(counts, key=lambda reason: (-counts[reason], _ORDER.get(reason, len(_ORDER))))
     return {reason: counts[reason] for reason in order}

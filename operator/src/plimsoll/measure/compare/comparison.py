@@ -87,8 +87,8 @@ class Change(Model):
 
     operation: Operation  # in documents `all` if the metric is the line, which is one of all operations together
     metric: Metric
-    ratio: float | None = None  # candidate divided by baseline, of geometric means; absent if a value is absent or 0
-    low: float | None = None  # lower end of its 95 % confidence interval, not adjusted for other tests
+    ratio: float | None = None  # candidate divided by baseline, of geometric means; absent if not comparable
+    low: float | None = None  # lower end of its 95 % interval, not adjusted for other tests; absent for too few trials
     high: float | None = None  # upper end of it
     bound: float | None = None  # with 95 % confidence it is no worse; `NoRegression` if within the threshold
     between: float | None = None  # deviation between repeated runs, which widens the interval; absent if unknown

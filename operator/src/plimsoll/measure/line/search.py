@@ -339,10 +339,7 @@ class _Search:
         broke = [probe.load for probe in broken if held or not probe.is_short]
         proven = ending is Ending.NEVER_BROKE
         if proven or low >= highest:
-            # Far enough below the highest load that the bound which is proven later is not lower.
-            below = max(
-                (it.load for it in self.counted if not it.is_broken and it.offered <= highest / 2), default=None
-            )
+            below = self._held_for_sure() if ending is None else max((it for it in held if it < highest), default=None)
             if proven:
                 # What arrived in every trial that held at the highest load: with slow clients, less than that.
                 below = min(it.load for it in self.counted if it.offered == highest and not it.is_broken)
@@ -358,6 +355,8 @@ class _Search:
             above = self.least if is_proven else min((load for load in broke if load > self.least), default=None)
             return made.model_copy(update={"high": above})
         is_known = held and broke and self.least <= estimate <= highest
+        if ending is None and not broke:
+            return made.model_copy(update={"low": self._held_for_sure()})
         return made.model_copy(
             update={
                 "estimate": estimate if is_known else None,
@@ -365,6 +364,11 @@ class _Search:
                 "high": high if broke else None,
             }
         )
+
+    def _held_for_sure(self) -> float | None:
+        """Return a bound while nothing has broken: far enough below the highest load not to fall when it is proven."""
+        loads = (it.load for it in self.counted if not it.is_broken and it.offered <= self.settings.highest / 2)
+        return max(loads, default=None)
 
     def _made(self, ending: Ending | None = None) -> Line:
         return Line(ending=ending, probes=len(self.probes), counted=len(self.counted), storm=self.settings.storm)

@@ -289,8 +289,9 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             load = min(search.highest_load, line.low or math.inf)
             # Slow clients offer less than the highest load, and a storm line has a lower one.
             is_highest = load == search.highest_load
-            remedy = "; to find it, increase limit if that is set, or else the number of clients"
-            remedy = "" if line.storm and not is_highest else remedy
+            remedy = "; to find it, increase limit, and the number of clients if it is refused"
+            if not is_highest:
+                remedy = "" if line.storm else "; if the clients offered too little, use more, or give them more CPU"
             what = "was offered" if is_highest else "arrived"
             highest = f"{rounded_load(load)} {unit_text(search)}, the highest load that {what}"
             return f"The line is above {highest}, with 97.5 % confidence{remedy}."
