@@ -323,7 +323,11 @@ def test_every_tool_measures_a_replicated_pool_without_leaks(cluster: Cluster, c
         assert iops > 0
         assert throughput > 0
         if result["spec"]["workload"] == "read":
-            assert iops == pytest.approx(RATE * result["spec"]["clients"], rel=0.1)
+            offered = RATE * result["spec"]["clients"]
+            assert iops < 1.1 * offered
+            reasons = {finding["reason"] for finding in result["status"].get("findings", ())}
+            # A busy machine may serve less, which the verdict has to say.
+            assert iops > 0.9 * offered or "NotAchieved" in reasons
         elif result["spec"]["workload"].startswith("rados"):
             assert throughput == pytest.approx(iops * 65536, rel=0.01)
     assert cluster.warnings("layers", namespace) == []
