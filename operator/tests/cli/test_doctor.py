@@ -34,6 +34,7 @@ INSTALLED = [*yaml.load_all((ROOT / "manifests" / "install.yaml").read_text(), y
 OPERATOR = next(obj for obj in INSTALLED if obj["kind"] == "Deployment") | {"status": {"readyReplicas": 2}}
 ROOK = "rook-ceph/rook-ceph"
 SETTINGS = Settings(runner_image="runner", rook_clusters={ROOK: ("bench",)})
+RIGHTS_OF_ALL = {right: True for rights in RIGHTS.values() for right in rights}
 SETTINGS_OF_OTHERS = replace(SETTINGS, rook_clusters={ROOK: ("other",), "rook-ceph/typo": ("bench",)})
 
 
@@ -105,7 +106,7 @@ HEALTHY = Facts(
     ahead_seconds=0.3,
     unserved=(),
     refusal="",
-    rights={right: True for rights in RIGHTS.values() for right in rights},
+    rights=RIGHTS_OF_ALL,
     namespaces=[named("bench", labels={"pod-security.kubernetes.io/enforce": "restricted"})],
     definitions=[named("benchmarkruns.plimsoll.dev", labels={"app.kubernetes.io/version": VERSION})],
     operators=[OPERATOR],
@@ -147,6 +148,12 @@ def test_all_is_well() -> None:
         ),
         ({"ceph_clusters": [], "classes": []}, f"Not ready: Rook {ROOK} and StorageClass."),
         ({"operators": [], "namespaces": []}, "Not ready: Operator and Namespace."),
+        (
+            {"rights": RIGHTS_OF_ALL | {("create", "benchmarksuites"): False}},
+            f"Ready to measure Rook {ROOK} and StorageClass fast; but see Rights to edit.",
+        ),
+        ({"rights": RIGHTS_OF_ALL | {("create", "benchmarkruns"): False}}, "Not ready: Rights to edit."),
+        ({"pod_refusal": "a webhook said Suspect"}, "Not ready: New pod."),
         ({"ahead_seconds": -5.0}, f"Ready to measure Rook {ROOK} and StorageClass fast; but see Clocks here."),
         (
             {"operators": Hidden("needs list deployments"), "pod_refusal": Hidden("needs create pods")},

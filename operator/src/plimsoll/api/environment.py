@@ -71,6 +71,10 @@ class Quantiles(Description):
     max: Number
 
 
+STATIC = "kubernetes.io/no-provisioner"
+"""The provisioner of a StorageClass whose PersistentVolumes an administrator creates."""
+
+
 class StorageClassDescription(Description):
     """A StorageClass, with Kubernetes' field names."""
 

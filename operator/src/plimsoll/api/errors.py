@@ -208,7 +208,7 @@ def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:
 
 
 _RARE = {"precondition", "podTemplate", "affinity"}
-"""Mappings whose fields are named like those of others, and seldom meant."""
+"""Mappings that are seldom meant, although their fields have common names."""
 
 
 def place_of_field(name: str, model: type[BaseModel], *, root: str = "") -> str:

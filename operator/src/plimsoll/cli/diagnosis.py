@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from plimsoll.api.environment import STATIC
 from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND, Verdict
 from plimsoll.api.quantity import parse_amount
 from plimsoll.api.run import Gates
@@ -31,10 +32,11 @@ from plimsoll.plan.expand import make_plan
 OLDEST_KUBERNETES = (1, 31)  # as in the chart's kubeVersion
 TESTED_KUBERNETES = ("1.34", "1.35", "1.37")
 KINDS = (RUN_KIND, SUITE_KIND, RESULT_KIND)
+_CREATE_RUN = ("create", "benchmarkruns")
 RIGHTS = {
     "view": (("list", "benchmarkresults"), ("get", "benchmarkruns"), ("list", "benchmarkruns")),
     "edit": (
-        ("create", "benchmarkruns"),
+        _CREATE_RUN,
         ("create", "benchmarksuites"),
         ("patch", "benchmarksuites"),
         ("delete", "benchmarkruns"),
@@ -42,7 +44,6 @@ RIGHTS = {
 }
 """What a person has to be allowed, by the ClusterRole that allows it."""
 
-STATIC = "kubernetes.io/no-provisioner"
 _DEFAULT_NAMESPACE = "plimsoll-system"
 _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -53,8 +54,7 @@ _CLOCK_SECONDS = 2.0  # the API server writes times without fractions
 _LEASE_SLACK_SECONDS = 5.0  # the clocks of the leader and of the API server differ
 _TARGETS = ("StorageClass", "Rook", "Directory", "Device")
 """What the checks of what a run can measure begin with."""
-_RESERVATIONS = ("Clocks here", "Rights to ")
-"""What the checks begin with that prevent no run; nor do those that make numbers Suspect."""
+_RESERVATIONS = {"Clocks here", "Load", "Block device"}  # checks that prevent no run
 _TAINTS = {"NoSchedule", "NoExecute"}
 
 T = TypeVar("T")
@@ -146,7 +146,7 @@ def conclusion(findings: Sequence[Finding]) -> str:
     """Return in one line what a run can measure, or what prevents all of them."""
     targets = [finding for finding in findings if finding.check.startswith(_TARGETS)]
     problems = [finding for finding in findings if finding.state is State.PROBLEM and finding not in targets]
-    harmless = [it for it in problems if it.check.startswith(_RESERVATIONS) or str(Verdict.SUSPECT) in it.text]
+    harmless = [finding for finding in problems if _is_harmless(finding)]
     if blocking := [finding.check for finding in problems if finding not in harmless]:
         return f"Not ready: {listed(blocking)}."
     unchecked = listed([finding.check for finding in findings if finding.state is State.UNKNOWN])
@@ -163,6 +163,13 @@ def conclusion(findings: Sequence[Finding]) -> str:
         f"but see {listed([finding.check for finding in harmless])}" if harmless else "",
     )
     return f"{'; '.join(filter(None, parts))}."
+
+
+def _is_harmless(finding: Finding) -> bool:
+    """Whether runs work despite a problem: fio may be too old only for Valid numbers, a right needed only for suites."""
+    if finding.check.startswith("Rights to "):
+        return " ".join(_CREATE_RUN) not in finding.text
+    return finding.check in _RESERVATIONS or (finding.check == "fio" and Verdict.SUSPECT in finding.text)
 
 
 def visible(answer: T | Hidden) -> T:

@@ -185,7 +185,7 @@ def show_next_step(results: Iterable[BenchmarkResult]) -> None:
     severities = [(result.status.verdict or Verdict.VALID).severity for result in judged]
     worst = [result for result, severity in zip(judged, severities, strict=True) if severity == max(severities)]
     reasons = [next(iter(reasons_of(result.status)), "") for result in worst]
-    for reason in [*ranked(reasons)][:1]:
+    if reason := next(iter(ranked(reasons)), ""):
         first = worst[reasons.index(reason)]
         if remedy := remedy_of(reason, first.status):
             click.echo(f"What to do about {reason} at {first.spec.point}: {remedy}")

@@ -7,6 +7,7 @@ from operator import attrgetter
 from statistics import fmean
 from typing import TypeVar
 
+from plimsoll.api.environment import STATIC
 from plimsoll.api.line import LineSearch, Objective, Probe, Vary
 from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
@@ -389,22 +390,19 @@ def missing_percentiles(results: Iterable[BenchmarkResult]) -> str:
     )
 
 
-_STATIC = "kubernetes.io/no-provisioner"
-
-
 def unseen_caches(results: Iterable[BenchmarkResult]) -> str:
     """Return which reads from a StorageClass caches that Plimsoll does not see may have answered; usually empty."""
     points = [result.spec.point for result in results if _is_behind_class(result) and _reads(result)]
     if not points:
         return ""
     which = first_few(points, 1)
-    return f"Caches behind the StorageClass are not seen: reads of {which} come from memory if the PVC fits in it."
+    return f"Caches behind the StorageClass are not seen: reads of {which} may come from memory if the PVC fits in it."
 
 
 def _is_behind_class(result: BenchmarkResult) -> bool:
     identity = result.status.fingerprint.identity if result.status.fingerprint else {}
     described = identity.get("storageClass")
-    is_a_disk = isinstance(described, dict) and described.get("provisioner") == _STATIC
+    is_a_disk = isinstance(described, dict) and described.get("provisioner") == STATIC
     # Only tools that measure a data set have one, and only Ceph has pools.
     return bool(described) and "dataSetBytes" in identity and not is_a_disk and not {"pool", "fileSystem"} & {*identity}
 
