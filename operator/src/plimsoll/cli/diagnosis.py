@@ -166,7 +166,7 @@ def conclusion(findings: Sequence[Finding]) -> str:
 
 
 def _is_harmless(finding: Finding) -> bool:
-    """Whether runs work despite a problem: fio may be too old only for Valid numbers, a right needed only for suites."""
+    """Whether runs work despite a problem: fio may be too old only for Valid numbers, a right only for suites."""
     if finding.check.startswith("Rights to "):
         return " ".join(_CREATE_RUN) not in finding.text
     return finding.check in _RESERVATIONS or (finding.check == "fio" and Verdict.SUSPECT in finding.text)
