@@ -6,7 +6,9 @@ from functools import partial
 
 import pytest
 
+from plimsoll.kube.port import TransientError
 from plimsoll.lifecycle import naming
+from support.fake_kube import failing
 from support.pretend_cluster import Document, condition, label, phase
 from support.pretend_world import PretendWorld, until_trial
 
@@ -117,10 +119,11 @@ def test_before_the_first_conductor_everything_is_created_again(
     world: PretendWorld, delete: Deletion, *, restarts: bool
 ) -> None:
     """As when a GitOps tool prunes them, or a backup is restored."""
-    world.cluster.faults.unmounted = {1}
+    world.cluster.kube.interfere = failing(
+        lambda asked: TransientError(asked, "not yet"), times=10**6, request="create Job bench/a-conductor"
+    )
     uid = world.create("a")
     world.until(lambda: world.cluster.of_run("Job", uid))
-    assert world.cluster.find("Job", "a-conductor") is None
     delete(world, uid)
     if restarts:
         world.restart_operator()
@@ -128,7 +131,7 @@ def test_before_the_first_conductor_everything_is_created_again(
         world.round()
     assert len(world.cluster.of_run("BenchmarkResult", uid)) == 2
     assert state_map(world, uid)
-    world.cluster.faults.unmounted = set()
+    world.cluster.kube.interfere = lambda _: None
     assert world.until_ended(uid)["status"] == "True"
     assert len(trials_of(world, uid)) == 4
 

@@ -153,7 +153,6 @@ def test_every_transition_of_a_life_is_told_once_however_often_it_is_looked_at(
         "Suspended",
         "Resumed",
         "ClientsStarting",
-        "ConductorStarting",
         "ClientsReady",
         "Measured",
         "Succeeded",

@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64decode
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -147,6 +148,32 @@ async def test_a_few_at_a_time_in_the_given_order() -> None:
     await execute(actions, Slow(), make_secret=make_secret)
     assert most == CONCURRENCY
     assert begun == sorted(begun)
+
+
+@pytest.mark.parametrize("refused", ["", "a-role"])
+async def test_what_refers_to_other_objects_is_created_after_them(refused: str) -> None:
+    """The API server binds no Role that does not exist, and a pod must not start beside an object of another owner."""
+    created: list[str] = []
+
+    class Slow(FakeKube):
+        async def create(self, obj: Any, *, dry_run: bool = False) -> bool:
+            if obj["metadata"]["name"] == refused:
+                raise InvalidError("create it", "no")
+            if obj["kind"] in {"Role", "ConfigMap"}:
+                await asyncio.sleep(0.01)
+            created.append(obj["kind"])
+            return await super().create(obj, dry_run=dry_run)
+
+    rights = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+    objects = [
+        {**rights, "kind": "Role", "metadata": {"name": "a-role", "namespace": "default"}},
+        {**rights, "kind": "RoleBinding", "metadata": {"name": "a-role", "namespace": "default"}},
+        config_map("c"),
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "default"}},
+    ]
+    with pytest.raises(InvalidError) if refused else nullcontext():
+        await execute([Create(obj=obj) for obj in objects], Slow(), make_secret=make_secret)
+    assert created == ([] if refused else ["Role", "RoleBinding", "ConfigMap", "Job"])
 
 
 async def test_nothing_to_do() -> None:

@@ -31,6 +31,7 @@ EXIT_UNUSABLE = 6
 
 LATE_SECONDS = 0.25  # an agent that wakes up later than this after T0 does not start its tool
 RETRY_SECONDS = 0.25
+_REGISTRATION_SECONDS = 0.1  # between attempts to register: the conductor starts at the same time as its agents
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 10.0
 _POST_SECONDS = 30.0  # hundreds of clients post at once, and the document of a long trial has several MiB
@@ -141,13 +142,13 @@ class Connection:
         raise messages.RefusedError(refusal.code, refusal.message)
 
 
-async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
+async def until_answered(ask: Callable[[], Awaitable[T]], retry_seconds: float = RETRY_SECONDS) -> T:
     """Retry until there is an answer; the agent's watchdog limits the time."""
     while True:
         try:
             return await ask()
         except UnreachableError:
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(retry_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +246,8 @@ class Agent:
                 data_set_used=self._data_set_used,
                 facts=facts,
             )
-            registered = await until_answered(partial(self._connection.register, registration))
+            register = partial(self._connection.register, registration)
+            registered = await until_answered(register, _REGISTRATION_SECONDS)
             self._epoch, self._live_seconds = registered.epoch, registered.live_seconds
             try:
                 await self._obey_all(registered)

@@ -11,7 +11,6 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, RunSpec
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import JobFact
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Fact, RunEnding, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed, age_seconds
@@ -47,7 +46,10 @@ not write its state for a minute, and agents kill their tool and exit after a mi
 def missing_objects(
     run: Run, plan: Plan, seen: Observed, settings: Settings, storage: Storage, now: datetime
 ) -> Iterator[Action]:
-    """Yield the creations due now, in order: documents and permissions, storage with volumes, clients, conductor."""
+    """Yield the creations due now, in order: documents and permissions, storage with volumes, clients, conductor.
+
+    A Job refers to the others by name: `execute` creates it once all of them exist as the run's own.
+    """
     wanted = [
         *(common.result(run, plan, point) for point in plan.points if point.name not in seen.results),
         common.state_config_map(run),
@@ -55,15 +57,11 @@ def missing_objects(
         render_conductor.role(run, plan),
         render_conductor.service(run, settings),
         *network.policies(run, plan, settings),
+        render_conductor.role_binding(run),
     ]
-    first = _absent(seen, wanted)
-    yield from first
-    # The API server refuses to bind a Role that does not exist yet.
-    if naming.conductor_account(run.name) in seen.names("Role"):
-        yield from _absent(seen, [render_conductor.role_binding(run)])
+    yield from _absent(seen, wanted)
     yield from storage.missing()
-    # A Job refers to objects by name, so all of them have to be observed as the run's own first.
-    if first or not storage.is_provided():
+    if not storage.is_provided():
         return
     # The operator may not list Secrets. This one is created before the first Job, so a Job proves that it exists.
     if not seen.jobs:
@@ -74,8 +72,7 @@ def missing_objects(
             attempt = jobs[-1].attempt + 1 if jobs else 0
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
     # A new Job is created once one that a suspension deletes is gone.
-    is_permitted = naming.conductor_account(run.name) in seen.names("RoleBinding")
-    if is_permitted and seen.conductor_job is None and not _may_crowd_out_clients(plan, seen, now):
+    if seen.conductor_job is None and not _may_crowd_out_clients(plan, seen, now):
         yield Create(obj=render_conductor.job(run, plan, settings))
 
 
