@@ -36,6 +36,7 @@ class Create:
     """Create an object; keep one that exists."""
 
     obj: Object
+    wave: int = 0  # it begins once the creations of lower waves are done, because it refers to their objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

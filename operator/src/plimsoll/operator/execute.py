@@ -15,7 +15,7 @@ from plimsoll.ceph.document import KEYRING_FILE, keyring
 from plimsoll.kube import port
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import shapes
-from plimsoll.lifecycle.children import Child, belongs_to_same_run, is_departing, label
+from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
 from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from plimsoll.lifecycle.refusals import Refusal, reason_of_words
@@ -62,21 +62,22 @@ async def execute(
 ) -> None:
     """Perform actions, a few at a time. Consecutive actions of one type finish before the next type starts.
 
-    So a Secret exists before what needs it, and creations never mix with deletions. RoleBindings are a type of their
-    own, because their Roles have to exist, and because the load has to be stopped even if their deletion is refused.
-    Jobs that are created are another: they refer to other objects. ApiError: the first failure that retries do not fix;
-    later actions were not started.
+    So a Secret exists before what needs it, and creations never mix with deletions. Each wave of creations is a type,
+    and so are RoleBindings: if their deletion is refused, the load has been stopped. ApiError: the first failure that
+    retries do not fix; later actions were not started.
     """
 
     async def work(waiting: Iterator[Action]) -> None:
         for action in waiting:
             await port.persist(partial(_perform, action, kube, make_secret), seconds=retry_seconds)
 
-    def batch(action: Action) -> tuple[type[Action], str]:
+    def batch(action: Action) -> tuple[type[Action], int]:
         match action:
-            case Create(obj={"kind": "RoleBinding" | "Job" as kind}) | Delete(child=Child(kind="RoleBinding" as kind)):
-                return type(action), kind
-        return type(action), ""
+            case Create(wave=wave):
+                return Create, wave
+            case Delete(child=child):
+                return Delete, int(child.kind == "RoleBinding")
+        return type(action), 0
 
     for _, same_type in groupby(actions, key=batch):
         waiting = iter([*same_type])
