@@ -1,19 +1,21 @@
 """Measures the operator in the cluster of e2e/cluster, and prints the results.
 
-It asserts nothing, because machines differ.
+It asserts nothing, because machines differ. With PLIMSOLL_KUBESTR, the path of a kubestr, it is compared with that too.
 """
 
 import itertools
 import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from recorder import Recorder
-from runs import run, workload
+from runs import STORAGE_CLASS, run, workload
 from support import Cluster
 from timeline import rows, stages
 
@@ -32,6 +34,8 @@ OURS = (
     "networkpolicies",
     "events",
 )
+PATTERN = "randread"
+KUBESTR_TURNS = 5
 WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 
 
@@ -78,8 +82,31 @@ def one_trial(cluster: Cluster) -> None:
     time_stages(cluster, run("single", NAMESPACE, clients={"count": 1}, repetitions=1, workloads=[load]), clients=1)
 
 
-def time_stages(cluster: Cluster, manifest: dict[str, Any], *, clients: int) -> None:
-    """Apply a run, wait for its end, and print when it reached each stage."""
+def against_kubestr(cluster: Cluster, program: str) -> None:
+    """Time one fio of 10 s by Plimsoll and by kubestr in turn; kubestr's is the same job, without a prefill."""
+    say("\n== one fio of 10 s in turn: kubectl apply to Measured, and kubestr from start to exit; s")
+    options = ("bs=4k", "iodepth=16", "ioengine=libaio", "direct=1", "size=48M", "time_based=1", "runtime=10")
+    load = workload(runtimeSeconds=10, rampSeconds=0, fio={"pattern": PATTERN, "ioDepth": [16]})
+    ratios = []
+    with tempfile.NamedTemporaryFile("w", suffix=".fio") as file:
+        file.write("\n".join(["[read]", f"rw={PATTERN}", *options, ""]))
+        file.flush()
+        arguments = ("-s", STORAGE_CLASS, "-z", "64Mi", "-f", file.name, "-i", "plimsoll-runner:e2e", "-n", NAMESPACE)
+        for turn in range(KUBESTR_TURNS):
+            manifest = run(f"turn-{turn}", NAMESPACE, clients={"count": 1}, repetitions=1, workloads=[load])
+            ours = {stage: seconds for stage, seconds, _ in reach(cluster, manifest, clients=1)}["Measured"]
+            time.sleep(5)  # the volumes of the one are removed before the other starts
+            begun = time.monotonic()
+            subprocess.run([program, "fio", *arguments], check=True, stdout=subprocess.DEVNULL)
+            theirs = time.monotonic() - begun
+            time.sleep(5)
+            ratios.append(ours / theirs)
+            say(f"   plimsoll {ours:5.1f}   kubestr {theirs:5.1f}   ratio {ratios[-1]:.3f}")
+    say(f"   median ratio {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}, n {len(ratios)}")
+
+
+def reach(cluster: Cluster, manifest: dict[str, Any], *, clients: int) -> list[tuple[str, float, float]]:
+    """Apply a run, wait for its end, and return when it reached each stage, as `rows` does."""
     name = manifest["metadata"]["name"]
     recorder = Recorder(cluster.api, NAMESPACE)
     with recorder.recording():
@@ -89,9 +116,15 @@ def time_stages(cluster: Cluster, manifest: dict[str, Any], *, clients: int) -> 
         # The watch may lag behind the last request.
         time.sleep(1)
         changes = recorder.changes()
-    trials = cluster.trials(name, NAMESPACE)
+    return [*rows(stages(changes, cluster.trials(name, NAMESPACE), run=name, clients=clients), begun)]
+
+
+def time_stages(cluster: Cluster, manifest: dict[str, Any], *, clients: int) -> None:
+    """Apply a run, wait for its end, and print when it reached each stage."""
+    reached = reach(cluster, manifest, clients=clients)
+    trials = cluster.trials(manifest["metadata"]["name"], NAMESPACE)
     say(f"   {'stage':30} {'at':>7}   {'since the previous stages':>26}")
-    for stage, seconds, since in rows(stages(changes, trials, run=name, clients=clients), begun):
+    for stage, seconds, since in reached:
         say(f"   {stage:30} {seconds:6.1f} s {since:26.1f} s")
     aborted = Counter(trial["abort"]["reason"] for trial in trials if "abort" in trial)
     if aborted:
@@ -117,6 +150,8 @@ def main() -> None:
     try:
         first_io(cluster)
         one_trial(cluster)
+        if program := os.environ.get("PLIMSOLL_KUBESTR"):
+            against_kubestr(cluster, program)
     finally:
         cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
