@@ -83,7 +83,7 @@ def one_trial(cluster: Cluster) -> None:
 
 
 def against_kubestr(cluster: Cluster, program: str) -> None:
-    """Time one fio of 10 s by Plimsoll and by kubestr in turn; kubestr's is the same job, without a prefill."""
+    """Time one fio of 10 s by Plimsoll and by kubestr in turn; kubestr's fio lays out the file itself."""
     say("\n== one fio of 10 s in turn: kubectl apply to Measured, and kubestr from start to exit; s")
     options = ("bs=4k", "iodepth=16", "ioengine=libaio", "direct=1", "size=48M", "time_based=1", "runtime=10")
     load = workload(runtimeSeconds=10, rampSeconds=0, fio={"pattern": PATTERN, "ioDepth": [16]})

@@ -9,7 +9,7 @@ from plimsoll.api.names import API_VERSION
 from plimsoll.api.names import RESULT_KIND as RESULT
 from plimsoll.lifecycle import naming
 from support.pretend_cluster import NAMESPACE, Document
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, until_trial
 
 IN_THE_WAY = [
     ("v1", "ConfigMap", "a-state"),
@@ -73,6 +73,27 @@ def test_what_stands_in_the_way_ends_the_run_and_is_left_alone(
     world.until_settled(uid)
     assert is_as_it_was(world, stranger)
     assert not world.conductors.loads
+
+
+FIXED = [each for each in IN_THE_WAY if each[1] in {"ServiceAccount", "Service", "NetworkPolicy", "Role"}]
+
+
+@pytest.mark.parametrize(("api_version", "kind", "name"), FIXED)
+def test_no_client_starts_again_beside_what_has_taken_a_name_meanwhile(
+    world: PretendWorld, api_version: str, kind: str, name: str
+) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    own = world.cluster.find(kind, name)
+    assert own is not None
+    world.cluster.delete(own)
+    put(world, api_version, kind, name)
+    job = world.cluster.find("Job", "a-client-0-0")
+    assert job is not None
+    world.cluster.delete(job)
+    world.cluster.kube.requests.clear()
+    assert world.until_ended(uid)["reason"] == "NameTaken"
+    assert not [asked for asked in world.cluster.kube.requests if asked.startswith("create Job")]
 
 
 def test_a_volume_of_somebody_else_is_never_mounted(world: PretendWorld) -> None:

@@ -205,10 +205,20 @@ class FakeKube:
             self._check_namespace(key, verb)
         else:
             self._check_namespace(key)
+            self._check_role(key, obj)
             new = self._without_status(key.kind, obj)
             new["metadata"] = new["metadata"] | self._fresh_metadata()
             self._objects[key] = new
         return True
+
+    def _check_role(self, key: Any, obj: Object) -> None:
+        """Refuse to bind a Role that does not exist, unless its binder may bind all."""
+        role = obj.get("roleRef", {})
+        if role.get("kind") == "Role":
+            wanted = Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role")
+            names = {each.name for each in self._objects if each.kind == wanted and each.namespace == key.namespace}
+            if role["name"] not in names:
+                raise NotFoundError(f"create {key}", f'roles "{role["name"]}" not found')
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         key = await self._request("patch", kind, namespace, name)

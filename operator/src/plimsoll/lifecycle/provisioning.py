@@ -70,7 +70,8 @@ def missing_objects(
         if not jobs or (is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts):
             attempt = jobs[-1].attempt + 1 if jobs else 0
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt), wave=1)
-    # The API server refuses to bind a Role that does not exist yet, and takes a tenth of a second to bind one.
+    # The API server refuses to bind a Role that does not exist yet. Clients do not wait for this, because it takes a
+    # tenth of a second: if it is refused, they wait for a conductor that does not come, until the run ends.
     yield from (replace(action, wave=1) for action in _absent(seen, [render_conductor.role_binding(run)]))
     # A new Job is created once one that a suspension deletes is gone.
     if seen.conductor_job is None and not _may_crowd_out_clients(plan, seen, now):

@@ -62,7 +62,7 @@ def _command(job: str, target: DataSet, work_directory: str, *arguments: str) ->
             *("fio", *command.output_arguments(work_directory), "--eta=never", f"--name={job}"),
             *command.target_arguments(target),
             *(f"--offset={command.offset_of(target)}", "--thread=1", "--continue_on_error=none"),
-            # Spares the calibration of the CPU's clock, which only measurements need.
+            # As when measuring: without it, fio calibrates the processor's clock first.
             "--clocksource=clock_gettime",
             *arguments,
         ),
