@@ -13,18 +13,20 @@ from plimsoll.tools.cast import Cast, Round
 from support.client_documents import SECOND, make_plan
 from support.simulation import Simulation
 
-TIMINGS = Timings(lead=0.2, lead_per_round_trip=4.0, lead_per_client=0.004, lead_growth=3.0)
+TIMINGS = Timings(lead=0.2, lead_alone=0.05, lead_per_round_trip=4.0, lead_per_client=0.004, lead_growth=3.0)
 
 
 @pytest.mark.parametrize(
     ("clients", "round_trip", "number", "expected"),
     [
-        (1, 0.0, 0, 0.204),
+        (1, 0.0, 0, 0.054),
+        (2, 0.0, 0, 0.208),
         (64, 0.0, 0, 0.456),
-        (1, 0.1, 0, 0.604),
-        (1, 0.0, 1, 0.612),
-        (1, 0.1, 2, 5.436),
-        (1, 0.0, 20, 1.836),
+        (2, 0.1, 0, 0.608),
+        (1, 0.1, 0, 0.454),
+        (2, 0.0, 1, 0.624),
+        (2, 0.1, 2, 5.472),
+        (2, 0.0, 20, 1.872),
     ],
 )
 def test_the_lead_grows_with_clients_the_slowest_round_trip_and_attempts(

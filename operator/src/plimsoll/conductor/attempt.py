@@ -39,7 +39,8 @@ class Timings:
     silence: float = 60.0  # an agent without an answer for this time stops its load and exits
     arming: float = 30.0  # clients may take this time to arm, which includes the start of a tool that can wait ...
     arming_per_client: float = 0.25  # ... and this time longer for every client, because they may share a node.
-    lead: float = 0.2  # time from `Go` to T0, in which it reaches all clients ...
+    lead: float = 0.2  # time from `Go` to T0, in which it reaches all clients, which start at the same instant ...
+    lead_alone: float = 0.05  # ... or of a single client, which may start later without missing others ...
     lead_per_round_trip: float = 4.0  # ... plus this multiple of the slowest client's round trip ...
     lead_per_client: float = 0.004  # ... plus this time for every client of the trial.
     lead_growth: float = 3.0  # The second attempt has this multiple of the lead, and the third of that.
@@ -241,7 +242,8 @@ class Attempt:
         """The time from `Go` to T0, in which it has to reach all clients."""
         timings, clients = self.timings, self.loading
         round_trip = max((2 * client.clock.error for client in clients if client.clock), default=0.0)
-        lead = timings.lead + timings.lead_per_round_trip * round_trip + timings.lead_per_client * len(clients)
+        lead = timings.lead if len(clients) > 1 else timings.lead_alone
+        lead += timings.lead_per_round_trip * round_trip + timings.lead_per_client * len(clients)
         # Attempts that the user interrupts are not limited to three.
         return float(lead * timings.lead_growth ** min(self.key.attempt, MAX_ATTEMPTS - 1))
 
